@@ -1,0 +1,98 @@
+"""Input checks: every message names the argument, the rule and the offending value."""
+
+import numpy as np
+import pandas as pd
+
+
+def as_array(values, name):
+    """Return a copy of `values` as floats, with NaN for what is missing, or raise."""
+    try:
+        if isinstance(values, pd.Series):
+            values = values.to_numpy(dtype=float, na_value=np.nan)
+        if np.ma.asarray(values).dtype.kind not in "biufO":
+            raise TypeError
+        return np.ma.filled(np.ma.array(values, dtype=float, copy=True), np.nan)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers; got {values!r:.80}") from None
+
+
+def as_vector(
+    values, name, *, length=None, low=None, high=None, whole=False, finite=True
+):
+    """Return a copy of `values` as a finite float vector, or raise.
+
+    Parameters
+    ----------
+    values : array-like, shape (n,)
+    name : str
+        What the caller calls the argument; it opens the error message.
+    length : int, optional
+        Number of records wanted.
+    low, high : float, optional
+        Closed bounds.
+    whole : bool
+        Whether the values must be whole numbers.
+    finite : bool
+        Whether infinite values are refused; missing ones always are.
+    """
+    vector = as_array(values, name)
+    if vector.ndim != 1 or vector.size == 0:
+        raise ValueError(
+            f"{name} must hold one value per record; got shape {vector.shape}"
+        )
+    if length is not None and vector.size != length:
+        raise ValueError(f"{name} must have length {length}; got length {vector.size}")
+    if finite:
+        _refuse(~np.isfinite(vector), vector, f"{name} must be finite")
+    _refuse(np.isnan(vector), vector, f"{name} must not be missing")
+    if low is not None and high is not None:
+        _refuse(
+            (vector < low) | (vector > high),
+            vector,
+            f"{name} must lie in [{low}, {high}]",
+        )
+    elif low is not None:
+        _refuse(vector < low, vector, f"{name} must be at least {low}")
+    if whole:
+        _refuse(np.abs(vector) > 2**53, vector, f"{name} must not exceed 2**53")
+        _refuse(vector != np.floor(vector), vector, f"{name} must be whole numbers")
+    return vector
+
+
+def as_number(
+    value, name, *, low=-np.inf, high=np.inf, open_low=False, open_high=False
+):
+    """Return `value` as a finite float within its bounds, or raise."""
+    ends = "(" if open_low else "[", ")" if open_high else "]"
+    rule = f"{name} must be a finite number in {ends[0]}{low}, {high}{ends[1]}"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{rule}; got {value!r:.80}") from None
+    too_low = number <= low if open_low else number < low
+    too_high = number >= high if open_high else number > high
+    if not np.isfinite(number) or too_low or too_high:
+        raise ValueError(f"{rule}; got {value!r:.80}")
+    return number
+
+
+def as_count(value, name, low=1, high=np.inf):
+    """Return `value` as a whole number in [`low`, `high`], or raise."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < low:
+        rule = f"{name} must be a whole number of at least {low}"
+        raise ValueError(f"{rule}; got {value!r:.80}")
+    if value > high:
+        raise ValueError(f"{name} must be at most {high}; got {value}")
+    return int(value)
+
+
+def as_seed(value):
+    """Return `value` as a random seed, or raise."""
+    return as_count(value, "random_seed", low=0, high=2**32 - 1)
+
+
+def _refuse(bad, vector, rule):
+    if bad.any():
+        record = int(np.argmax(bad))
+        raise ValueError(f"{rule}; record {record} has {vector[record]:g}")

@@ -1,0 +1,180 @@
+"""The papers' figures as functions of data: each returns the axes it drew on."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.interpolate import make_smoothing_spline
+
+# Okabe and Ito's colours, which most colour-blind readers can tell apart.
+PALETTE = {
+    "Data": "#555555",
+    "Unweighted": "#0072B2",
+    "LW": "#E69F00",
+    "LW_final": "#D55E00",
+    "CW": "#56B4E9",
+    "CW_final": "#009E73",
+    "Scalar": "#CC79A7",
+}
+
+
+def violins(samples, *, ylabel, ax=None):
+    """One violin per series, with its median and its largest value marked.
+
+    Parameters
+    ----------
+    samples : dict of str to array-like
+        Values by series; a name of :data:`PALETTE` has its own colour.
+    ylabel : str
+        Quantity and unit.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    References
+    ----------
+    P3, Figures 1, 4a, 4c, 4d, 5c and 5d.
+    """
+    ax = _axes(ax)
+    values = [np.asarray(v, dtype=float).ravel() for v in samples.values()]
+    places = np.arange(len(values))
+    parts = ax.violinplot(values, places, widths=0.8, showextrema=False)
+    for body, name in zip(parts["bodies"], samples, strict=True):
+        body.set(facecolor=_colour(name), edgecolor="black", alpha=0.8, linewidth=0.6)
+    ax.scatter(
+        places,
+        [np.median(v) for v in values],
+        marker="_",
+        s=220,
+        color="black",
+        label="median",
+    )
+    ax.scatter(
+        places,
+        [v.max() for v in values],
+        marker="v",
+        s=22,
+        color="black",
+        label="largest",
+    )
+    ax.set_xticks(places, list(samples))
+    ax.set_ylabel(ylabel)
+    return ax
+
+
+def bounds_against_weights(weights, bounds, *, name, ax=None):
+    """Lipschitz bounds against weights, a smooth curve, and the largest bound.
+
+    Parameters
+    ----------
+    weights, bounds : array-like, shape (n,)
+    name : str
+        Series, for colour and title.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    References
+    ----------
+    P3, Figures 2, 3a and 3b.
+    """
+    ax = _axes(ax)
+    weights, bounds = np.asarray(weights, dtype=float), np.asarray(bounds, dtype=float)
+    ax.scatter(weights, bounds, s=9, color=_colour(name), alpha=0.6, linewidth=0)
+    x, place, count = np.unique(weights, return_inverse=True, return_counts=True)
+    if len(x) >= 5 and np.ptp(x) > 1e-6:
+        smooth = make_smoothing_spline(
+            x, np.bincount(place, bounds) / count, w=count, lam=1e-3
+        )
+        grid = np.linspace(x[0], x[-1], 200)
+        ax.plot(grid, smooth(grid), color="black", linewidth=1.4, label="smooth curve")
+    ax.axhline(
+        bounds.max(), color="black", linestyle="--", linewidth=1, label="largest bound"
+    )
+    ax.set(xlabel="Weight", ylabel="Lipschitz bound (nats)", title=name)
+    ax.set_xlim(-0.03, 1.03)
+    ax.set_ylim(bottom=0)
+    return ax
+
+
+def weights_before_after(before, after, *, name, ax=None):
+    """Weights after a change against weights before, with the line of no change.
+
+    Parameters
+    ----------
+    before, after : array-like, shape (n,)
+    name : str
+        Series, for colour and title.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    References
+    ----------
+    P3, Figure 4b.
+    """
+    ax = _axes(ax)
+    before, after = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
+    ax.axline((0, 0), slope=1, color="black", linewidth=0.8, linestyle=":")
+    lower = after < before
+    ax.scatter(
+        before[~lower], after[~lower], s=12, color=_colour(name), label="same or higher"
+    )
+    ax.scatter(
+        before[lower], after[lower], s=26, marker="x", color="black", label="lower"
+    )
+    ax.set(xlabel="Weight before", ylabel="Weight after", title=name)
+    ax.set_xlim(-0.03, 1.03)
+    ax.set_ylim(-0.03, 1.03)
+    return ax
+
+
+def intervals(table, *, xlabel, ax=None):
+    """Estimates with their intervals, one row per series.
+
+    Parameters
+    ----------
+    table : dict of str to (estimate, low, high)
+        The first series is the reference, whose interval is shaded.
+    xlabel : str
+        Quantity and unit.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    References
+    ----------
+    P3, Figures 5a and 5b, Table 1.
+    """
+    ax = _axes(ax)
+    reference = next(iter(table.values()))
+    ax.axvspan(
+        reference[1], reference[2], color=_colour("Data"), alpha=0.15, linewidth=0
+    )
+    for place, (name, (estimate, low, high)) in enumerate(table.items()):
+        ax.plot(
+            [low, high],
+            [place, place],
+            color=_colour(name),
+            linewidth=3,
+            solid_capstyle="butt",
+        )
+        ax.plot(estimate, place, "o", color="black", markersize=4)
+    ax.set_yticks(range(len(table)), list(table))
+    ax.set_ylim(len(table) - 0.5, -0.5)
+    ax.set_xlabel(xlabel)
+    return ax
+
+
+def _axes(ax):
+    return plt.subplots(layout="constrained")[1] if ax is None else ax
+
+
+def _colour(name):
+    return PALETTE.get(name, "#999999")

@@ -1,0 +1,330 @@
+"""PyMC models that are fitted under record weights and draw synthetic data."""
+
+import os
+import warnings
+from abc import ABC, abstractmethod
+from functools import cached_property
+from importlib.metadata import version
+
+import arviz as az
+import joblib
+import numpy as np
+import nutpie
+import pymc as pm
+import xarray as xr
+from pytensor.graph.basic import Constant
+from pytensor.graph.traversal import ancestors
+from pytensor.printing import debugprint
+from pytensor.tensor.sharedvar import TensorSharedVariable
+
+from pseudopost import __version__, cache
+from pseudopost._checks import as_count, as_number, as_seed, as_vector
+from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
+
+# Chance alone takes R-hat beyond 1.02 now and then in two chains of 500 draws.
+MAX_RHAT = 1.05
+MIN_ESS_PER_CHAIN = 100
+PACKAGES = ("pymc", "pytensor", "nutpie", "numba", "numpy")
+VERSIONS = {"pseudopost": __version__} | {name: version(name) for name in PACKAGES}
+
+
+class ConvergenceWarning(UserWarning):
+    """The chains of a fit disagree, move too slowly, or diverged."""
+
+
+class Synthesizer(ABC):
+    """What all synthesizers share: weights in, posterior and synthetic data out.
+
+    A subclass writes the model (`_build`, which calls
+    :func:`~pseudopost.weighted_likelihood` with the name ``"y"``) and one draw of the
+    data (`_draw`).
+    """
+
+    @abstractmethod
+    def _build(self):
+        """Return the PyMC model, with all weights 1."""
+
+    @abstractmethod
+    def _draw(self, parameters, rng):
+        """Return one data set, shape (n,), from one draw: a dict of arrays by name."""
+
+    @cached_property
+    def model(self):
+        """pm.Model: built on first use."""
+        return self._build()
+
+    @cached_property
+    def _compiled(self):
+        return nutpie.compile_pymc_model(self.model)
+
+    @cached_property
+    def _fingerprint(self):
+        """Hash of the model's graph, constants and data: equal models, equal hashes."""
+        graph = [self.model.logp(), *self.model.deterministics]
+        inputs = list(ancestors(graph))
+        data = [v.data for v in inputs if isinstance(v, Constant)]
+        data += [v.get_value() for v in inputs if isinstance(v, TensorSharedVariable)]
+        arrays = [np.asarray(values) for values in data]
+        return joblib.hash((type(self).__name__, debugprint(graph, file="str"), arrays))
+
+    def __getstate__(self):
+        built = ("model", "_compiled", "_fingerprint")
+        return {
+            name: value for name, value in self.__dict__.items() if name not in built
+        }
+
+    def fit(
+        self,
+        weights=None,
+        draws=1000,
+        tune=1000,
+        chains=2,
+        random_seed=1,
+        progressbar=True,
+    ):
+        """Sample the pseudo posterior with NUTS.
+
+        The model is compiled at the first fit and re-used for every later weight
+        vector.
+
+        Parameters
+        ----------
+        weights : array-like, shape (n,), optional
+            Record weights in [0, 1]; by default all 1, the ordinary posterior.
+        draws, tune, chains : int
+            Kept draws and tuning steps per chain, and the number of chains.
+        random_seed : int
+            Non-negative seed; the result does not depend on the number of cores.
+        progressbar : bool
+            Whether to show progress; the environment variable
+            ``PSEUDOPOST_PROGRESS=off`` silences every fit.
+
+        Returns
+        -------
+        xarray.DataTree
+            Groups ``posterior``, ``sample_stats`` and ``constant_data`` (the weights,
+            dim ``record``); settings and versions in the attributes. It is as
+            confidential as the data: it holds the weights.
+
+        Raises
+        ------
+        ValueError
+            If a weight is missing, not finite or outside [0, 1], or a setting is out of
+            range.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If an R-hat exceeds 1.05, a bulk effective sample size is below 100 per
+            chain, or a transition diverged. The text is kept in the attribute
+            ``not_converged``.
+
+        References
+        ----------
+        P3, Eq 1.2.
+        """
+        n = len(self.y)
+        weights = (
+            np.ones(n)
+            if weights is None
+            else as_vector(weights, "weights", length=n, low=0, high=1)
+        )
+        settings = {
+            "draws": as_count(draws, "draws", low=4),
+            "tune": as_count(tune, "tune"),
+            "chains": as_count(chains, "chains"),
+            "random_seed": as_seed(random_seed),
+        }
+        progressbar = progressbar and os.environ.get("PSEUDOPOST_PROGRESS") != "off"
+        key = (self._fingerprint, weights, settings, VERSIONS)
+        fit = cache.stored(key, lambda: self._sample(weights, settings, progressbar))
+        if fit.attrs["not_converged"]:
+            warnings.warn(fit.attrs["not_converged"], ConvergenceWarning, stacklevel=2)
+        return fit
+
+    def _sample(self, weights, settings, progressbar):
+        fit = nutpie.sample(
+            self._compiled.with_data(y_weights=weights),
+            draws=settings["draws"],
+            tune=settings["tune"],
+            chains=settings["chains"],
+            seed=settings["random_seed"],
+            cores=min(settings["chains"], os.cpu_count() or 1),
+            save_warmup=False,
+            progress_bar=progressbar,
+        )
+        stats = fit["sample_stats"].to_dataset()
+        fit["sample_stats"] = stats[
+            [name for name in stats if stats[name].dtype != object]
+        ]
+        fit["constant_data"] = xr.Dataset(
+            {"weights": ("record", weights)}, {"record": np.arange(len(weights))}
+        )
+        fit.attrs = {
+            "synthesizer": type(self).__name__,
+            "model": self._fingerprint,
+            **settings,
+            **{f"{name}_version": number for name, number in VERSIONS.items()},
+            "not_converged": _convergence_problems(fit),
+        }
+        return fit
+
+    def log_likelihood(self, fit):
+        """Unweighted log-likelihood of every record under every draw of `fit`.
+
+        Parameters
+        ----------
+        fit : xarray.DataTree
+            From :meth:`fit`.
+
+        Returns
+        -------
+        xarray.DataArray, shape (S, n)
+            S is draws times chains.
+
+        References
+        ----------
+        P3, Algorithm 2, steps 1-2.
+        """
+        self._check_fit(fit)
+        return pointwise_log_likelihood(self.model, fit)
+
+    def synthesize(self, fit, n_datasets=20, random_seed=1):
+        """Draw synthetic data sets, each from another, evenly spaced posterior draw.
+
+        Parameters
+        ----------
+        fit : xarray.DataTree
+            From :meth:`fit`.
+        n_datasets : int
+            m, at most the number of draws.
+        random_seed : int
+            Non-negative seed.
+
+        Returns
+        -------
+        ndarray, shape (m, n)
+            On the released scale.
+        """
+        self._check_fit(fit)
+        draws = fit["posterior"].to_dataset().stack(sample=("chain", "draw"))
+        m, S = as_count(n_datasets, "n_datasets"), draws.sizes["sample"]
+        if m > S:
+            raise ValueError(
+                f"n_datasets must be at most the {S} draws of the fit; got {m}"
+            )
+        rng = np.random.default_rng(as_seed(random_seed))
+        spaced = draws.isel(sample=((np.arange(m) + 0.5) * S / m).astype(int))
+        columns = {
+            name: spaced[name].transpose("sample", ...).to_numpy() for name in spaced
+        }
+        rows = ({name: values[i] for name, values in columns.items()} for i in range(m))
+        return np.stack([self._draw(row, rng) for row in rows])
+
+    def _check_fit(self, fit):
+        if fit.attrs.get("model") != self._fingerprint:
+            theirs = fit.attrs.get("synthesizer", "elsewhere")
+            raise ValueError(
+                f"fit must come from this {type(self).__name__}, with the same data; "
+                f"it comes from {theirs}"
+            )
+
+
+class NegativeBinomialSynthesizer(Synthesizer):
+    """Negative binomial model for counts, with mean mu and variance mu + mu^2 / phi.
+
+    Priors: log mu ~ Normal(0, s) with s ~ half-t(3, 0, 1), and 1/phi ~ half-Cauchy(0,
+    5).
+
+    Parameters
+    ----------
+    y : array-like of int, shape (n,)
+        Confidential counts, 0 or more.
+
+    Raises
+    ------
+    ValueError
+        If a count is missing, negative or fractional, or there are none.
+
+    References
+    ----------
+    P3, section 2.1.
+    """
+
+    def __init__(self, y):
+        self.y = as_vector(y, "y", low=0, whole=True).astype(int)
+
+    def _build(self):
+        values, position = np.unique(self.y, return_inverse=True)
+        with pm.Model(coords={"record": np.arange(len(self.y))}) as model:
+            s = pm.HalfStudentT("s", nu=3, sigma=1)
+            log_mu = pm.Normal("log_mu", 0, s)
+            inverse_phi = pm.HalfCauchy("inverse_phi", 5)
+            mu = pm.Deterministic("mu", pm.math.exp(log_mu))
+            phi = pm.Deterministic("phi", 1 / inverse_phi)
+            # Equal counts share one evaluation of the density.
+            logp = pm.logp(pm.NegativeBinomial.dist(mu=mu, alpha=phi), values)[position]
+            weighted_likelihood("y", logp, np.ones(len(self.y)), dims="record")
+        return model
+
+    def _draw(self, parameters, rng):
+        mu, phi = parameters["mu"], parameters["phi"]
+        return rng.negative_binomial(phi, phi / (phi + mu), size=len(self.y))
+
+
+class PoissonSynthesizer(Synthesizer):
+    """Poisson model for counts, with mean mu ~ Gamma(shape, rate).
+
+    Its pseudo posterior is known: Gamma(shape + sum_i alpha_i y_i, rate + sum_i
+    alpha_i). It is here to be compared with, and sampled all the same.
+
+    Parameters
+    ----------
+    y : array-like of int, shape (n,)
+        Confidential counts, 0 or more.
+    shape, rate : float
+        Prior parameters, above 0; by default close to the Jeffreys prior.
+
+    Raises
+    ------
+    ValueError
+        If a count is missing, negative or fractional, there are none, or a parameter is
+        not positive.
+
+    References
+    ----------
+    P3, appendix D.
+    """
+
+    def __init__(self, y, shape=0.5, rate=0.001):
+        self.y = as_vector(y, "y", low=0, whole=True).astype(int)
+        self.shape = as_number(shape, "shape", low=0, open_low=True)
+        self.rate = as_number(rate, "rate", low=0, open_low=True)
+
+    def _build(self):
+        values, position = np.unique(self.y, return_inverse=True)
+        with pm.Model(coords={"record": np.arange(len(self.y))}) as model:
+            mu = pm.Gamma("mu", self.shape, self.rate)
+            logp = pm.logp(pm.Poisson.dist(mu=mu), values)[position]
+            weighted_likelihood("y", logp, np.ones(len(self.y)), dims="record")
+        return model
+
+    def _draw(self, parameters, rng):
+        return rng.poisson(parameters["mu"], size=len(self.y))
+
+
+def _convergence_problems(fit):
+    """Say in one line what is wrong with `fit`; the empty string if nothing is."""
+    ess = az.ess(fit, method="bulk").to_dataset().to_array().squeeze()
+    problems = []
+    if fit["posterior"].sizes["chain"] > 1:
+        rhat = az.rhat(fit).to_dataset().to_array().squeeze()
+        if not rhat.max(skipna=False) <= MAX_RHAT:
+            problems.append(f"R-hat {rhat.max():.3f} above {MAX_RHAT}")
+    wanted = MIN_ESS_PER_CHAIN * fit["posterior"].sizes["chain"]
+    if not ess.min(skipna=False) >= wanted:
+        problems.append(f"bulk effective sample size {ess.min():.0f} below {wanted}")
+    divergences = int(fit["sample_stats"]["diverging"].sum())
+    if divergences:
+        problems.append(f"{divergences} divergent transitions")
+    return "the fit has not converged: " + "; ".join(problems) if problems else ""

@@ -1,0 +1,89 @@
+import os
+
+import matplotlib as mpl
+import numpy as np
+import nutpie
+import pytest
+import xarray as xr
+from hypothesis import settings
+
+import pseudopost as pp
+
+os.environ["PSEUDOPOST_PROGRESS"] = "off"
+mpl.use("Agg")
+settings.register_profile("pseudopost", deadline=None, derandomize=True, database=None)
+settings.load_profile("pseudopost")
+
+
+@pytest.fixture(autouse=True)
+def _cache_off():
+    pp.cache.off()
+    yield
+    pp.cache.off()
+
+
+@pytest.fixture(scope="session")
+def counts():
+    return pp.datasets.negative_binomial_mixture()
+
+
+@pytest.fixture(scope="session")
+def synthesizer(counts):
+    return pp.NegativeBinomialSynthesizer(counts)
+
+
+@pytest.fixture(scope="session")
+def fit(synthesizer):
+    return synthesizer.fit()
+
+
+class FakeNutpie:
+    """Compiles nothing, returns what the test puts in `posterior` and `diverging`, and keeps every call."""
+
+    def __init__(self):
+        self.posterior = {"mu": np.random.default_rng(1).normal(5, 0.1, size=(2, 500))}
+        self.diverging = np.zeros((2, 500), dtype=bool)
+        self.compiled = 0
+        self.calls = []
+
+    def compile_pymc_model(self, model):
+        self.compiled += 1
+        return self
+
+    def with_data(self, y_weights):
+        return self
+
+    def sample(self, compiled, **settings):
+        self.calls.append(settings)
+        dims = ("chain", "draw")
+        posterior = xr.Dataset(
+            {name: (dims, value) for name, value in self.posterior.items()}
+        )
+        return xr.DataTree.from_dict(
+            {
+                "posterior": posterior,
+                "sample_stats": xr.Dataset({"diverging": (dims, self.diverging)}),
+            }
+        )
+
+
+@pytest.fixture
+def fake_nutpie(monkeypatch):
+    """Nutpie replaced where only the calls matter, not the draws."""
+    fake = FakeNutpie()
+    monkeypatch.setattr(nutpie, "compile_pymc_model", fake.compile_pymc_model)
+    monkeypatch.setattr(nutpie, "sample", fake.sample)
+    return fake
+
+
+@pytest.fixture
+def sample_calls(monkeypatch):
+    """One entry for every call of the real nutpie.sample."""
+    calls, sample = [], nutpie.sample
+
+    def counted(*args, **kwargs):
+        calls.append(kwargs)
+        return sample(*args, **kwargs)
+
+    monkeypatch.setattr(nutpie, "sample", counted)
+    return calls

@@ -1,0 +1,187 @@
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import pytest
+import yaml
+
+import pseudopost as pp
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+import notebooks as tools  # noqa: E402
+
+CHAPTERS = {p.stem: nbformat.read(p, as_version=4) for p in tools.CHAPTERS}
+LEDGER = pd.read_csv(tools.LEDGER, dtype=str, keep_default_na=False)
+chapter = pytest.mark.parametrize("name", CHAPTERS)
+
+# Sections 1 and 2 and appendices A and B of P3.
+COVERED = [
+    *(f"P3-Def1.{k}" for k in (1, 2, 3)),
+    *("P3-Eq1.1", "P3-Eq1.2", "P3-Eq1.3", "P3-Eq2.1"),
+    *(f"P3-EqU0{k}" for k in range(1, 10)),
+    *("P3-Alg1", "P3-Alg2", "P3-Alg3", "P3-Tab01", "P3-Fut3"),
+    *("P3-Fig01", "P3-Fig02", "P3-Fig03a", "P3-Fig03b"),
+    *(f"P3-Fig0{k}{panel}" for k in (4, 5) for panel in "abcd"),
+    *(f"P3-Set0{k}" for k in (1, 2, 3, 7, 8, 9)),
+    *(f"P3-Claim{k:02d}" for k in (*range(1, 18), *range(28, 35), 36, 37)),
+]
+
+
+def cells(name, kind):
+    return [cell for cell in CHAPTERS[name].cells if cell.cell_type == kind]
+
+
+def text(name):
+    return "\n".join(cell.source for cell in cells(name, "markdown"))
+
+
+def tags(cell):
+    return cell.metadata.get("tags", [])
+
+
+def checked_rows(name):
+    """Ids and truth values that the chapter's checked cell has stored."""
+    printed = "".join(
+        output.text
+        for cell in cells(name, "code")
+        if tools.CHECKED in tags(cell)
+        for output in cell.outputs
+    )
+    return dict(re.findall(r"^(P\d-\S+) +(True|False)$", printed, flags=re.M))
+
+
+def test_contents_and_files_agree():
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    listed = {
+        toc["root"],
+        *(c["file"] for part in toc["parts"] for c in part["chapters"]),
+    }
+    assert listed == {str(p.relative_to(ROOT).with_suffix("")) for p in tools.CHAPTERS}
+
+
+@chapter
+def test_only_checked_cells_keep_outputs(name):
+    for cell in cells(name, "code"):
+        assert bool(cell.outputs) == (tools.CHECKED in tags(cell)), cell.source
+
+
+@chapter
+def test_long_chapters_have_a_checked_cell(name):
+    code = cells(name, "code")
+    assert len(code) <= 3 or any(tools.CHECKED in tags(cell) for cell in code)
+
+
+@chapter
+def test_no_checked_cell_failed(name):
+    expected = {
+        row
+        for row, status in zip(LEDGER["id"], LEDGER["status"], strict=True)
+        if status == "contradicted"
+    }
+    assert {
+        row for row, holds in checked_rows(name).items() if holds == "False"
+    } <= expected
+
+
+@chapter
+def test_figures_have_name_caption_and_alt_text(name):
+    for cell in cells(name, "code"):
+        if "plt.show()" in cell.source:
+            mystnb = cell.metadata["mystnb"]
+            assert mystnb["figure"]["name"].startswith("fig-")
+            assert len(mystnb["figure"]["caption"]) > 40
+            assert len(mystnb["image"]["alt"]) > 40
+            assert mystnb["image"]["alt"] != mystnb["figure"]["caption"]
+
+
+@chapter
+def test_terms_are_in_the_glossary(name):
+    glossary = re.search(r"```\{glossary\}\n(.*?)```", text("notation"), flags=re.S)[1]
+    defined = {
+        line.strip().lower()
+        for line in glossary.splitlines()
+        if line and not line[0].isspace()
+    }
+    used = re.findall(r"\{term\}`(?:[^`<]*<)?([^`>]+)>?`", text(name))
+    assert {term.lower() for term in used} <= defined
+
+
+@chapter
+def test_listings_show_the_function_without_its_docstring(name):
+    for _, file, function, lines in tools.LISTING.findall(text(name)):
+        assert lines == tools.listing_lines(file, function), (
+            f"run make strip ({function})"
+        )
+
+
+@chapter
+def test_exercises_have_solutions(name):
+    exercises = set(
+        re.findall(r"\{exercise(?:-start)?\}[^\n]*\n:label: (\S+)", text(name))
+    )
+    solutions = set(re.findall(r"\{solution(?:-start)?\} (\S+)", text(name)))
+    assert exercises == solutions
+
+
+def test_code_names_of_the_notation_exist():
+    names = set(re.findall(r"`pp\.([\w.]+)", text("notation")))
+    assert len(names) > 10
+    for name in names:
+        item = pp
+        for part in name.split("."):
+            item = getattr(item, part)
+
+
+def test_ledger_is_complete():
+    assert LEDGER["id"].is_unique
+    assert set(LEDGER["id"]) == set(COVERED)
+    assert len(COVERED) == 65
+
+
+@pytest.mark.parametrize("row", LEDGER.to_dict("records"), ids=LEDGER["id"])
+def test_ledger_rows(row):
+    assert row["status"] in {
+        "reproduced",
+        "approximated",
+        "contradicted",
+        "not reproducible",
+    }
+    assert row["what"]
+    assert row["published"]
+    assert row["note"] or row["status"] not in {"contradicted", "not reproducible"}
+    if row["status"] != "not reproducible":
+        stored = checked_rows(row["chapter"])
+        assert row["ours"]
+        assert stored[row["id"]] == str(row["status"] != "contradicted")
+    source = text(row["chapter"]) + str(
+        [cell.metadata for cell in cells(row["chapter"], "code")]
+    )
+    assert re.search(rf"(:label: |\(|name': '){row['label']}\b", source)
+
+
+def test_every_checked_row_is_in_the_ledger_under_its_chapter():
+    for name in CHAPTERS:
+        assert set(checked_rows(name)) <= set(
+            LEDGER.loc[LEDGER["chapter"] == name, "id"]
+        )
+
+
+def test_readme_example_runs(tmp_path, monkeypatch, counts):
+    (example,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S
+    )
+    monkeypatch.chdir(tmp_path)
+    pd.Series(counts, name="count").to_csv("counts.csv", index=False)
+    namespace = {}
+    exec(example, namespace)
+    released = pd.read_csv("synthetic.csv")
+    assert released.shape == (len(counts), 20)
+    assert namespace["final"].weights.max() <= 1
+
+
+def test_one_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == pp.__version__

@@ -1,0 +1,284 @@
+import subprocess
+import sys
+from importlib.util import find_spec, module_from_spec
+from pathlib import Path
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+
+import pseudopost as pp
+from pseudopost import synthesizers
+
+Y = (4, 4, 6)
+WEIGHTS = (1, 0.5, 0.25)
+
+
+class Subclass(pp.PoissonSynthesizer):
+    """The same model under another name."""
+
+
+def normal_synthesizer(prior_sd, scale):
+    """Return a synthesizer of a class that was written anew, as in a notebook."""
+
+    class Normal(pp.Synthesizer):
+        y = np.array(Y, dtype=float)
+
+        def _build(self):
+            with pm.Model() as model:
+                mu = pm.Normal("mu", 0, prior_sd)
+                pm.Deterministic("scaled", scale * mu)
+                logp = pm.logp(pm.Normal.dist(mu, 1.0), self.y)
+                pp.weighted_likelihood("y", logp, np.ones(3))
+            return model
+
+        def _draw(self, parameters, rng):
+            raise NotImplementedError
+
+    return Normal()
+
+
+def poisson_fit(cls=pp.PoissonSynthesizer, y=Y, weights=WEIGHTS, prior=(), **settings):
+    return cls(y, *prior).fit(weights, **settings)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return str(tmp_path)
+
+
+def test_off_by_default(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PSEUDOPOST_CACHE", str(tmp_path))
+    spec = find_spec("pseudopost.cache")
+    fresh = module_from_spec(spec)
+    spec.loader.exec_module(fresh)
+    calls = []
+    for _ in range(2):
+        fresh.stored("key", lambda: calls.append(1))
+    assert len(calls) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stored_fit_is_not_sampled_again(synthesizer, sample_calls, folder):
+    pp.cache.on(folder)
+    first, second = synthesizer.fit(), synthesizer.fit()
+    assert len(sample_calls) == 1
+    xr.testing.assert_identical(first, second)
+    assert first.attrs == second.attrs
+    np.testing.assert_array_equal(
+        synthesizer.log_likelihood(first), synthesizer.log_likelihood(second)
+    )
+    np.testing.assert_array_equal(
+        synthesizer.synthesize(first), synthesizer.synthesize(second)
+    )
+
+
+def test_a_fresh_synthesizer_reads_without_compiling(fake_nutpie, folder):
+    pp.cache.on(folder)
+    poisson_fit()
+    poisson_fit(y=np.array(Y, dtype=float), weights=np.array(WEIGHTS))
+    poisson_fit(progressbar=False)
+    assert len(fake_nutpie.calls) == 1
+    assert fake_nutpie.compiled == 1
+
+
+def test_no_weights_are_weights_of_one(fake_nutpie, folder):
+    pp.cache.on(folder)
+    poisson_fit(weights=None)
+    poisson_fit(weights=[1, 1, 1])
+    assert len(fake_nutpie.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"weights": None},
+        {"weights": (1, 0.5, 0)},
+        {"weights": (0.25, 0.5, 1)},
+        {"y": (4, 4, 7)},
+        {"y": (4, 6, 6)},
+        {"y": (6, 4, 4)},
+        {"y": (4, 4, 6, 6), "weights": (1, 0.5, 0.25, 0)},
+        {"draws": 999},
+        {"tune": 999},
+        {"chains": 3},
+        {"random_seed": 2},
+        {"cls": Subclass},
+        {"cls": pp.NegativeBinomialSynthesizer},
+        {"prior": (0.6,)},
+        {"prior": (0.5, 0.002)},
+    ],
+    ids="-".join,
+)
+def test_every_change_is_a_new_fit(fake_nutpie, folder, change):
+    pp.cache.on(folder)
+    poisson_fit()
+    poisson_fit(**change)
+    assert len(fake_nutpie.calls) == 2
+    poisson_fit(**change)
+    poisson_fit()
+    assert len(fake_nutpie.calls) == 2
+
+
+def test_one_record_of_many_is_a_new_fit(fake_nutpie, folder):
+    pp.cache.on(folder)
+    y = np.arange(3000) % 50
+    other = y.copy()
+    other[1500:1502] = other[1501], other[1500]
+    for counts in (y, other, y, other):
+        pp.PoissonSynthesizer(counts).fit()
+    assert len(fake_nutpie.calls) == 2
+
+
+@pytest.mark.parametrize(
+    "package", ["pseudopost", "pymc", "pytensor", "nutpie", "numba"]
+)
+def test_another_version_is_a_new_fit(fake_nutpie, folder, monkeypatch, package):
+    pp.cache.on(folder)
+    poisson_fit()
+    monkeypatch.setitem(synthesizers.VERSIONS, package, "0.0.1")
+    assert poisson_fit().attrs[f"{package}_version"] == "0.0.1"
+    assert len(fake_nutpie.calls) == 2
+
+
+@pytest.mark.parametrize(("prior_sd", "scale"), [(11, 2), (10, 3)])
+def test_another_model_of_the_same_name_is_a_new_fit(
+    fake_nutpie, folder, prior_sd, scale
+):
+    pp.cache.on(folder)
+    normal_synthesizer(10, 2).fit()
+    normal_synthesizer(prior_sd, scale).fit()
+    assert len(fake_nutpie.calls) == 2
+    normal_synthesizer(10, 2).fit()
+    assert len(fake_nutpie.calls) == 2
+
+
+def test_another_process_reads_the_fit(fake_nutpie, folder):
+    pp.cache.on(folder)
+    fit = poisson_fit()
+    code = f"""
+import nutpie
+nutpie.compile_pymc_model = nutpie.sample = None
+import pseudopost as pp
+pp.cache.on({folder!r})
+fit = pp.PoissonSynthesizer({Y}).fit({WEIGHTS})
+print(float(fit["posterior"]["mu"].sum()))
+"""
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert float(result.stdout) == float(fit["posterior"]["mu"].sum())
+
+
+def test_a_fit_can_be_modified_without_changing_the_stored_one(fake_nutpie, folder):
+    pp.cache.on(folder)
+    expected = poisson_fit().copy(deep=True)
+    for _ in range(2):
+        fit = poisson_fit()
+        xr.testing.assert_identical(fit, expected)
+        fit["posterior"]["mu"][:] = 0
+        fit["constant_data"]["weights"][:] = 0
+        fit.attrs["not_converged"] = "modified"
+        del fit["sample_stats"]
+    assert len(fake_nutpie.calls) == 1
+
+
+def test_a_new_fit_can_be_modified_without_changing_the_stored_one(fake_nutpie, folder):
+    pp.cache.on(folder)
+    fit = poisson_fit()
+    expected = fit.copy(deep=True)
+    fit["posterior"]["mu"][:] = 0
+    xr.testing.assert_identical(poisson_fit(), expected)
+
+
+def test_off_neither_reads_nor_writes(fake_nutpie, folder):
+    pp.cache.on(folder)
+    poisson_fit()
+    pp.cache.off()
+    poisson_fit()
+    poisson_fit(random_seed=2)
+    assert len(fake_nutpie.calls) == 3
+    pp.cache.on(folder)
+    poisson_fit()
+    assert len(fake_nutpie.calls) == 3
+    poisson_fit(random_seed=2)
+    assert len(fake_nutpie.calls) == 4
+
+
+def test_clear_deletes_the_stored_fits(fake_nutpie, folder):
+    pp.cache.on(folder)
+    poisson_fit()
+    assert stored_files(folder)
+    pp.cache.clear()
+    assert not stored_files(folder)
+    poisson_fit()
+    poisson_fit()
+    assert len(fake_nutpie.calls) == 2
+
+
+def test_clear_while_off_deletes_nothing(fake_nutpie, folder):
+    pp.cache.on(folder)
+    poisson_fit()
+    pp.cache.off()
+    pp.cache.clear()
+    assert stored_files(folder)
+
+
+def stored_files(folder):
+    return list(Path(folder).rglob("*.fit"))
+
+
+def test_folders_in_order_of_precedence(fake_nutpie, tmp_path, monkeypatch):
+    given, environment, user = (
+        str(tmp_path / name) for name in ("given", "environment", "user")
+    )
+    monkeypatch.setattr(pp.cache, "user_cache_dir", lambda name: f"{user}/{name}")
+    monkeypatch.delenv("PSEUDOPOST_CACHE", raising=False)
+    pp.cache.on()
+    poisson_fit()
+    assert stored_files(f"{user}/pseudopost")
+    monkeypatch.setenv("PSEUDOPOST_CACHE", environment)
+    pp.cache.on()
+    poisson_fit()
+    assert stored_files(environment)
+    assert not stored_files(given)
+    pp.cache.on(given)
+    poisson_fit()
+    assert stored_files(given)
+    assert len(fake_nutpie.calls) == 3
+
+
+def test_a_failed_fit_is_not_stored(fake_nutpie, folder, monkeypatch):
+    pp.cache.on(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(fake_nutpie, "with_data", None)
+        with pytest.raises(TypeError):
+            poisson_fit()
+    poisson_fit()
+    assert len(fake_nutpie.calls) == 1
+
+
+def test_clear_leaves_other_files_alone(fake_nutpie, tmp_path):
+    other = tmp_path / "folder" / "important.txt"
+    other.parent.mkdir()
+    other.write_text("keep")
+    pp.cache.on(tmp_path)
+    poisson_fit()
+    pp.cache.clear()
+    assert other.read_text() == "keep"
+    assert not stored_files(tmp_path)
+
+
+def test_paths_and_strings_are_the_same_folder(fake_nutpie, tmp_path):
+    for folder in (tmp_path, str(tmp_path)):
+        pp.cache.on(folder)
+        poisson_fit()
+    assert len(fake_nutpie.calls) == 1
+
+
+def test_no_part_of_a_file_is_left(fake_nutpie, tmp_path):
+    pp.cache.on(tmp_path)
+    poisson_fit()
+    assert [file.suffix for file in tmp_path.iterdir()] == [".fit"]

@@ -1,0 +1,312 @@
+import itertools
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import same_color, to_rgb
+from matplotlib.markers import MarkerStyle
+
+from pseudopost import plots
+
+UNKNOWN = "#999999"
+SAMPLES = {"Data": [1, 2, 2, 9], "LW": [3, 4, 5], "CW_final": [2, 2, 6]}
+WEIGHTS = np.array([0.1, 0.2, 0.4, 0.6, 0.8, 0.9])
+BOUNDS = np.array([1.0, 2.0, 4.0, 6.0, 8.0, 9.0])
+TABLE = {"Data": (100, 98, 102), "LW": (101, 99, 104), "Mine": (97, 95, 98)}
+
+
+def draw_violins(**options):
+    return plots.violins(SAMPLES, ylabel="Bound (nats)", **options)
+
+
+def draw_bounds(**options):
+    return plots.bounds_against_weights(WEIGHTS, BOUNDS, name="CW", **options)
+
+
+def draw_weights(**options):
+    return plots.weights_before_after(
+        [0.2, 0.5, 0.9, 1], [0.6, 0.5, 0.8, 1], name="LW", **options
+    )
+
+
+def draw_intervals(**options):
+    return plots.intervals(TABLE, xlabel="Mean (counts)", **options)
+
+
+EVERY_PLOT = pytest.mark.parametrize(
+    "draw", [draw_violins, draw_bounds, draw_weights, draw_intervals]
+)
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def labelled(ax):
+    return {artist.get_label(): artist for artist in (*ax.lines, *ax.collections)}
+
+
+def points(artist):
+    return np.asarray(artist.get_offsets()).tolist()
+
+
+def has_marker(artist, marker):
+    style = MarkerStyle(marker)
+    expected = style.get_path().transformed(style.get_transform()).vertices
+    return np.array_equal(artist.get_paths()[0].vertices, expected)
+
+
+def seen_by_deuteranopes(colours):
+    """Smallest CIE L*a*b* distance, after Machado, Oliveira and Fernandes (2009)."""
+    deuteranopia = np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    )
+    to_xyz = np.array(
+        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    )
+    rgb = np.array([to_rgb(colour) for colour in colours])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(linear @ deuteranopia.T, 0, 1)
+    x, y, z = np.cbrt(seen @ to_xyz.T / to_xyz.sum(axis=1)).T
+    lab = np.column_stack([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+    return min(np.linalg.norm(a - b) for a, b in itertools.combinations(lab, 2))
+
+
+@EVERY_PLOT
+def test_draws_on_the_axes_given(draw):
+    _, (left, right) = plt.subplots(ncols=2)
+    assert draw(ax=left) is left
+    assert left.has_data()
+    assert not right.has_data()
+    assert len(plt.get_fignums()) == 1
+
+
+@EVERY_PLOT
+def test_makes_its_own_axes(draw):
+    first, second = draw(), draw()
+    assert first.figure is not second.figure
+    assert len(plt.get_fignums()) == 2
+    first.figure.canvas.draw()
+
+
+@EVERY_PLOT
+def test_none_is_no_axes(draw):
+    assert draw(ax=None).has_data()
+
+
+@pytest.mark.parametrize(
+    ("draw", "x", "y", "title"),
+    [
+        (draw_violins, "", "Bound (nats)", ""),
+        (draw_bounds, "Weight", "Lipschitz bound (nats)", "CW"),
+        (draw_weights, "Weight before", "Weight after", "LW"),
+        (draw_intervals, "Mean (counts)", "", ""),
+    ],
+)
+def test_labels(draw, x, y, title):
+    ax = draw()
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == (x, y, title)
+
+
+class TestPalette:
+    def test_colours_differ(self):
+        assert len({to_rgb(colour) for colour in plots.PALETTE.values()}) == len(
+            plots.PALETTE
+        )
+
+    def test_holds_the_series_of_the_papers(self):
+        assert set(plots.PALETTE) >= {
+            "Data",
+            "Unweighted",
+            "LW",
+            "LW_final",
+            "CW",
+            "CW_final",
+        }
+
+    def test_every_series_has_the_same_colour_on_every_plot(self):
+        for name, colour in plots.PALETTE.items():
+            violin = (
+                plots.violins({name: [1, 2, 4]}, ylabel="")
+                .collections[0]
+                .get_facecolor()[0, :3]
+            )
+            bounds = (
+                plots.bounds_against_weights([0.5], [1], name=name)
+                .collections[0]
+                .get_facecolor()[0, :3]
+            )
+            weights = plots.weights_before_after([0.5], [0.6], name=name)
+            weights = labelled(weights)["same or higher"].get_facecolor()[0, :3]
+            interval = (
+                plots.intervals({name: (1, 0, 2)}, xlabel="").lines[0].get_color()
+            )
+            for used in (violin, bounds, weights, interval):
+                assert same_color(
+                    tuple(used) if isinstance(used, np.ndarray) else used, colour
+                )
+            plt.close("all")
+
+    def test_other_series_are_grey(self):
+        ax = plots.violins({"Mine": [1, 2, 3]}, ylabel="")
+        assert same_color(tuple(ax.collections[0].get_facecolor()[0, :3]), UNKNOWN)
+        assert UNKNOWN not in plots.PALETTE.values()
+
+    def test_colours_differ_for_deuteranopes(self):
+        # About 2.3 is just noticeable side by side; a legend needs several times that.
+        assert seen_by_deuteranopes(plots.PALETTE.values()) > 10
+        assert seen_by_deuteranopes(["tab:red", "tab:green"]) < 10
+
+
+class TestViolins:
+    def test_one_per_series(self):
+        ax = draw_violins()
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == list(SAMPLES)
+        assert list(ax.get_xticks()) == [0, 1, 2]
+
+    def test_median_and_largest(self):
+        marks = labelled(draw_violins())
+        assert points(marks["median"]) == [[0, 2], [1, 4], [2, 2]]
+        assert points(marks["largest"]) == [[0, 9], [1, 5], [2, 6]]
+
+    @pytest.mark.parametrize(
+        "samples",
+        [
+            {"LW": [1.0]},
+            {"LW": [0.5, 0.5, 0.5]},
+            {"LW": [1, 1, 1, 2]},
+            {"LW": [1], "CW": range(50)},
+        ],
+        ids=["one record", "constant", "ties", "lengths"],
+    )
+    def test_few_or_equal_values(self, samples):
+        ax = plots.violins(samples, ylabel="Weight")
+        ax.figure.canvas.draw()
+        assert points(labelled(ax)["largest"]) == [
+            [i, max(v)] for i, v in enumerate(samples.values())
+        ]
+
+    def test_matrix_is_one_series(self):
+        marks = labelled(plots.violins({"LW": [[1, 2], [3, 10]]}, ylabel="Outcome"))
+        assert points(marks["largest"]) == [[0, 10]]
+        assert points(marks["median"]) == [[0, 2.5]]
+
+
+class TestBoundsAgainstWeights:
+    def test_points(self):
+        assert (
+            points(draw_bounds().collections[0])
+            == np.column_stack([WEIGHTS, BOUNDS]).tolist()
+        )
+
+    def test_largest_bound(self):
+        line = labelled(draw_bounds())["largest bound"]
+        assert list(line.get_ydata()) == [9, 9]
+        assert line.get_linestyle() == "--"
+
+    def test_curve_follows_a_line(self):
+        curve = labelled(draw_bounds())["smooth curve"]
+        x = np.asarray(curve.get_xdata())
+        assert (x[0], x[-1]) == (0.1, 0.9)
+        np.testing.assert_allclose(curve.get_ydata(), 10 * x, rtol=1e-6)
+
+    def test_curve_weighs_ties(self):
+        # 30 records at 0.5 have the bounds 4 and 6, mean 5, on the same line.
+        weights = np.append(WEIGHTS, np.full(30, 0.5))
+        bounds = np.append(BOUNDS, np.tile([4, 6], 15))
+        curve = labelled(plots.bounds_against_weights(weights, bounds, name="LW"))[
+            "smooth curve"
+        ]
+        np.testing.assert_allclose(
+            curve.get_ydata(), 10 * np.asarray(curve.get_xdata()), rtol=1e-6
+        )
+
+    @pytest.mark.parametrize(
+        "weights",
+        [[0.5], [0, 1], [1.0] * 9, [0.1, 0.2, 0.3, 0.4] * 5, [0] * 3 + [1] * 3],
+        ids=["one record", "two", "constant", "four values", "ties"],
+    )
+    def test_no_curve_for_fewer_than_five_weights(self, weights):
+        ax = plots.bounds_against_weights(weights, np.arange(len(weights)), name="LW")
+        ax.figure.canvas.draw()
+        assert "smooth curve" not in labelled(ax)
+        assert "largest bound" in labelled(ax)
+
+    def test_five_weights_have_a_curve(self):
+        ax = plots.bounds_against_weights(
+            [0, 0.2, 0.4, 0.6, 1], [3, 2, 3, 2, 1], name="LW"
+        )
+        assert "smooth curve" in labelled(ax)
+
+    def test_bounds_of_zero(self):
+        plots.bounds_against_weights(
+            [0.0] * 6, [0.0] * 6, name="LW"
+        ).figure.canvas.draw()
+
+    def test_limits(self):
+        ax = draw_bounds()
+        assert ax.get_ylim()[0] == 0
+        assert ax.get_xlim()[0] < 0 < 1 < ax.get_xlim()[1]
+
+
+class TestWeightsBeforeAfter:
+    def test_points(self):
+        marks = labelled(draw_weights())
+        assert points(marks["same or higher"]) == [[0.2, 0.6], [0.5, 0.5], [1, 1]]
+        assert points(marks["lower"]) == [[0.9, 0.8]]
+
+    def test_lower_weights_have_another_mark(self):
+        marks = labelled(draw_weights())
+        assert has_marker(marks["same or higher"], "o")
+        assert has_marker(marks["lower"], "x")
+
+    def test_line_of_no_change(self):
+        line = draw_weights().lines[0]
+        assert (tuple(line.get_xy1()), line.get_slope()) == ((0, 0), 1)
+
+    @pytest.mark.parametrize("before", [[0.5], [1, 1, 1], [0, 0.5, 0.5]])
+    def test_few_or_equal_weights(self, before):
+        ax = plots.weights_before_after(before, before, name="CW")
+        ax.figure.canvas.draw()
+        assert points(labelled(ax)["same or higher"]) == [[w, w] for w in before]
+        assert points(labelled(ax)["lower"]) == []
+
+    def test_limits(self):
+        ax = draw_weights()
+        assert ax.get_xlim() == ax.get_ylim()
+        assert ax.get_xlim()[0] < 0 < 1 < ax.get_xlim()[1]
+
+
+class TestIntervals:
+    def test_one_row_per_series(self):
+        ax = draw_intervals()
+        assert [tick.get_text() for tick in ax.get_yticklabels()] == list(TABLE)
+        bars, estimates = ax.lines[::2], ax.lines[1::2]
+        for row, (bar, dot, (estimate, low, high)) in enumerate(
+            zip(bars, estimates, TABLE.values(), strict=True)
+        ):
+            assert list(bar.get_xdata()) == [low, high]
+            assert list(bar.get_ydata()) == [row, row]
+            assert list(dot.get_xdata()) == [estimate]
+            assert list(dot.get_ydata()) == [row]
+
+    def test_colours(self):
+        colours = [bar.get_color() for bar in draw_intervals().lines[::2]]
+        assert colours == [plots.PALETTE["Data"], plots.PALETTE["LW"], UNKNOWN]
+
+    def test_first_series_is_on_top_and_shaded(self):
+        ax = draw_intervals()
+        assert ax.yaxis_inverted()
+        (span,) = ax.patches
+        assert (span.get_x(), span.get_x() + span.get_width()) == (98, 102)
+
+    def test_one_series_without_width(self):
+        ax = plots.intervals({"Data": (3, 3, 3)}, xlabel="Median (counts)")
+        ax.figure.canvas.draw()
+        assert len(ax.get_yticklabels()) == 1

@@ -1,0 +1,673 @@
+import os
+import pickle
+import re
+from importlib.metadata import version
+
+import arviz as az
+import numpy as np
+import nutpie
+import pandas as pd
+import pymc as pm
+import pytest
+import xarray as xr
+from exact import negative_binomial, normal_mean, poisson_gamma
+from scipy import stats
+
+import pseudopost as pp
+
+PRIOR = {"shape": 500.0, "rate": 10.0}
+SYNTHESIZERS = {
+    "negative binomial": pp.NegativeBinomialSynthesizer,
+    "Poisson": pp.PoissonSynthesizer,
+}
+
+
+def vector_with_zeros(n):
+    rng = np.random.default_rng(6)
+    return rng.uniform(size=n) * (rng.uniform(size=n) > 0.3)
+
+
+WEIGHTS = {
+    "ones": np.ones,
+    "scalar": lambda n: np.full(n, 0.3),
+    "vector": vector_with_zeros,
+}
+
+
+class NormalSynthesizer(pp.Synthesizer):
+    """Normal data with standard deviation 1 and mean ~ Normal(1, 0.5)."""
+
+    def __init__(self, y):
+        self.y = np.asarray(y, dtype=float)
+
+    def _build(self):
+        with pm.Model() as model:
+            logp = pm.logp(pm.Normal.dist(pm.Normal("mean", 1, 0.5), 1), self.y)
+            pp.weighted_likelihood("y", logp, np.ones(len(self.y)))
+        return model
+
+    def _draw(self, parameters, rng):
+        return rng.normal(float(parameters["mean"]), 1, size=len(self.y))
+
+
+class Echo(pp.PoissonSynthesizer):
+    """Returns the parameter as data, so that the data tell the draw."""
+
+    def _draw(self, parameters, rng):
+        return np.full(len(self.y), int(parameters["mu"]))
+
+
+@pytest.fixture(scope="module")
+def poisson(counts):
+    return pp.PoissonSynthesizer(counts, **PRIOR)
+
+
+@pytest.fixture(scope="module")
+def normal():
+    return NormalSynthesizer(np.random.default_rng(7).normal(3, 1, size=40))
+
+
+@pytest.fixture(scope="module")
+def poisson_fit(poisson):
+    return poisson.fit()
+
+
+@pytest.fixture(params=WEIGHTS)
+def weights(request, counts):
+    return WEIGHTS[request.param](len(counts))
+
+
+def refused(text):
+    return pytest.raises(ValueError, match=f"^{re.escape(text)}$")
+
+
+def made_by_hand(synthesizer, **parameters):
+    """Return a fit with these draws that claims to be from `synthesizer`."""
+    posterior = {key: (("chain", "draw"), value) for key, value in parameters.items()}
+    attrs = {
+        "synthesizer": type(synthesizer).__name__,
+        "model": synthesizer._fingerprint,
+        "not_converged": "",
+    }
+    return xr.DataTree.from_dict(
+        {"/": xr.Dataset(attrs=attrs), "posterior": xr.Dataset(posterior)}
+    )
+
+
+def samples(fit, name):
+    return fit["posterior"][name].to_numpy()
+
+
+def assert_moments(fit, name, exact):
+    """Compare mean and standard deviation, within 4 Monte Carlo standard errors."""
+    values = samples(fit, name)
+    for method, estimate, truth in (
+        ("mean", values.mean(), exact.mean),
+        ("sd", values.std(), exact.sd),
+    ):
+        mcse = float(az.mcse(fit, var_names=name, method=method)[name])
+        assert abs(estimate - truth) < 4 * mcse, f"{method} of {name}"
+
+
+def assert_centred(values):
+    """Compare the mean of independent values with 0, within 4 standard errors."""
+    assert abs(values.mean()) < 4 * values.std() / np.sqrt(len(values))
+
+
+# Exact answers
+
+
+@pytest.mark.parametrize(
+    "finer", [{"size": 320}, {"size": 320, "reach": 18}], ids=["doubled", "widened"]
+)
+def test_the_grid_has_converged(counts, weights, finer):
+    coarse, fine = (
+        negative_binomial(counts, weights),
+        negative_binomial(counts, weights, **finer),
+    )
+    for name in ("mu", "phi"):
+        np.testing.assert_allclose(coarse[name], fine[name], rtol=1e-6)
+
+
+def test_poisson_fit_is_the_gamma_posterior(poisson, counts, weights):
+    fit = poisson.fit(weights, chains=4)
+    assert_moments(fit, "mu", poisson_gamma(counts, weights, **PRIOR))
+
+
+def test_negative_binomial_fit_is_the_posterior_on_the_grid(
+    synthesizer, counts, weights
+):
+    fit = synthesizer.fit(weights, chains=4)
+    exact = negative_binomial(counts, weights)
+    assert_moments(fit, "mu", exact["mu"])
+    assert_moments(fit, "phi", exact["phi"])
+
+
+def test_weight_zero_equals_deletion(synthesizer, poisson, counts):
+    kept = counts <= 130
+    rest = counts[kept], np.ones(kept.sum())
+    fit = synthesizer.fit(kept, chains=4)
+    exact = negative_binomial(*rest)
+    assert_moments(fit, "mu", exact["mu"])
+    assert_moments(fit, "phi", exact["phi"])
+    assert_moments(poisson.fit(kept, chains=4), "mu", poisson_gamma(*rest, **PRIOR))
+
+
+def test_own_synthesizer(normal):
+    weights = vector_with_zeros(40)
+    fit = normal.fit(weights, chains=4)
+    assert fit.attrs["synthesizer"] == "NormalSynthesizer"
+    assert_moments(fit, "mean", normal_mean(normal.y, weights, 1, 1, 0.5))
+    mean = samples(fit, "mean").reshape(-1, 1)
+    np.testing.assert_allclose(
+        normal.log_likelihood(fit), stats.norm.logpdf(normal.y, mean, 1), rtol=1e-10
+    )
+    assert_centred(normal.synthesize(fit, 4000).mean(axis=1) - mean[:, 0])
+
+
+def test_a_synthesizer_must_say_how_to_build_and_to_draw():
+    class Unfinished(pp.Synthesizer):
+        pass
+
+    with pytest.raises(TypeError, match=r"'_build', '_draw'"):
+        Unfinished()
+
+
+def observed_negative_binomial(y):
+    with pm.Model() as model:
+        s = pm.HalfStudentT("s", nu=3, sigma=1)
+        log_mu = pm.Normal("log_mu", mu=0, sigma=s)
+        inverse_phi = pm.HalfCauchy("inverse_phi", beta=5)
+        pm.NegativeBinomial(
+            "y", mu=pm.math.exp(log_mu), alpha=1 / inverse_phi, observed=y
+        )
+    return model
+
+
+def observed_poisson(y):
+    with pm.Model() as model:
+        pm.Poisson("y", mu=pm.Gamma("mu", alpha=500, beta=10), observed=y)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("name", "observed"),
+    [("synthesizer", observed_negative_binomial), ("poisson", observed_poisson)],
+)
+def test_density_equals_that_of_the_observed_model(name, observed, counts, request):
+    model, other = request.getfixturevalue(name).model, observed(counts)
+    logp, other_logp = (m.compile_logp(mode="FAST_COMPILE") for m in (model, other))
+    dlogp, other_dlogp = (m.compile_dlogp(mode="FAST_COMPILE") for m in (model, other))
+    rng = np.random.default_rng(8)
+    for _ in range(5):
+        point = {k: np.asarray(rng.normal()) for k in model.initial_point()}
+        np.testing.assert_allclose(logp(point), other_logp(point), rtol=1e-10)
+        np.testing.assert_allclose(dlogp(point), other_dlogp(point), rtol=1e-10)
+
+
+# Fits
+
+
+def test_the_model_is_compiled_once(monkeypatch, counts):
+    compiled, compile_model = [], nutpie.compile_pymc_model
+
+    def counted(model):
+        compiled.append(model)
+        return compile_model(model)
+
+    monkeypatch.setattr(nutpie, "compile_pymc_model", counted)
+    poisson = pp.PoissonSynthesizer(counts, **PRIOR)
+    assert compiled == []
+    means = [
+        samples(poisson.fit(weights), "mu").mean()
+        for weights in (None, counts > 100, counts < 100, None)
+    ]
+    assert compiled == [poisson.model]
+    assert means[2] < means[0] == means[3] < means[1]
+
+
+def test_structure_of_a_fit(synthesizer, counts):
+    weights = vector_with_zeros(1000)
+    fit = synthesizer.fit(weights, draws=600, tune=400, chains=3, random_seed=5)
+    assert isinstance(fit, xr.DataTree)
+    assert set(fit.children) == {"posterior", "sample_stats", "constant_data"}
+    posterior = fit["posterior"].to_dataset()
+    assert set(posterior.data_vars) == {"s", "log_mu", "inverse_phi", "mu", "phi"}
+    for group in ("posterior", "sample_stats"):
+        dataset = fit[group].to_dataset()
+        np.testing.assert_array_equal(dataset["chain"], np.arange(3))
+        np.testing.assert_array_equal(dataset["draw"], np.arange(600))
+        assert all(v.dims[:2] == ("chain", "draw") for v in dataset.data_vars.values())
+    assert fit["sample_stats"]["diverging"].dtype == bool
+    stored = fit["constant_data"]["weights"]
+    assert stored.dims == ("record",)
+    np.testing.assert_array_equal(stored, weights)
+    np.testing.assert_array_equal(stored["record"], np.arange(1000))
+    packages = ("pymc", "pytensor", "nutpie", "numba", "numpy")
+    assert fit.attrs == {
+        "synthesizer": "NegativeBinomialSynthesizer",
+        "model": synthesizer._fingerprint,
+        "draws": 600,
+        "tune": 400,
+        "chains": 3,
+        "random_seed": 5,
+        "pseudopost_version": pp.__version__,
+        **{f"{package}_version": version(package) for package in packages},
+        "not_converged": "",
+    }
+    np.testing.assert_allclose(posterior["mu"], np.exp(posterior["log_mu"]))
+    np.testing.assert_allclose(posterior["phi"], 1 / posterior["inverse_phi"])
+
+
+def test_defaults_of_a_fit(fit):
+    attrs = {k: fit.attrs[k] for k in ("draws", "tune", "chains", "random_seed")}
+    assert attrs == {"draws": 1000, "tune": 1000, "chains": 2, "random_seed": 1}
+    assert (fit["constant_data"]["weights"] == 1).all()
+
+
+def test_a_seed_determines_the_draws(synthesizer, fit):
+    same, other = synthesizer.fit(random_seed=1), synthesizer.fit(random_seed=2)
+    xr.testing.assert_equal(
+        same["posterior"].to_dataset(), fit["posterior"].to_dataset()
+    )
+    assert not np.isin(samples(other, "mu"), samples(fit, "mu")).any()
+
+
+def test_settings_reach_the_sampler(fake_nutpie):
+    settings = {"draws": 501, "tune": 302, "chains": 3}
+    pp.PoissonSynthesizer([4, 5, 6]).fit(**settings, random_seed=7)
+    (call,) = fake_nutpie.calls
+    assert {name: call[name] for name in settings} == settings
+    assert call["seed"] == 7
+
+
+def test_a_fit_keeps_its_own_weights(fake_nutpie):
+    weights = np.array([1, 0.5, 0.25])
+    fit = pp.PoissonSynthesizer([4, 5, 6]).fit(weights)
+    weights[0] = 0
+    np.testing.assert_array_equal(fit["constant_data"]["weights"], [1, 0.5, 0.25])
+
+
+def test_chains_differ(fit):
+    first, second = samples(fit, "mu")
+    assert not np.isin(first, second).any()
+
+
+def test_draws_do_not_depend_on_the_number_of_cores(
+    monkeypatch, synthesizer, fit, sample_calls
+):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    one_core = synthesizer.fit()
+    assert sample_calls[0]["cores"] == 1
+    xr.testing.assert_equal(
+        one_core["posterior"].to_dataset(), fit["posterior"].to_dataset()
+    )
+
+
+@pytest.mark.parametrize(
+    "as_other", [list, pd.Series, xr.DataArray], ids=["list", "Series", "DataArray"]
+)
+def test_weights_may_be_any_array_of_numbers(poisson, as_other):
+    weights = vector_with_zeros(1000)
+    expected, result = poisson.fit(weights), poisson.fit(as_other(weights))
+    xr.testing.assert_equal(
+        result["posterior"].to_dataset(), expected["posterior"].to_dataset()
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "progressbar", "shown"),
+    [
+        ("off", True, False),
+        (None, True, True),
+        (None, False, False),
+        ("on", True, True),
+    ],
+)
+def test_progress(monkeypatch, fake_nutpie, environment, progressbar, shown):
+    monkeypatch.delenv("PSEUDOPOST_PROGRESS")
+    if environment:
+        monkeypatch.setenv("PSEUDOPOST_PROGRESS", environment)
+    pp.PoissonSynthesizer([4, 5, 6]).fit(progressbar=progressbar)
+    assert [call["progress_bar"] for call in fake_nutpie.calls] == [shown]
+
+
+def test_a_synthesizer_can_be_pickled_after_a_fit(poisson, poisson_fit):
+    copy = pickle.loads(pickle.dumps(poisson))
+    np.testing.assert_array_equal(copy.y, poisson.y)
+    xr.testing.assert_equal(
+        copy.fit()["posterior"].to_dataset(), poisson_fit["posterior"].to_dataset()
+    )
+
+
+# Convergence
+
+
+def test_a_fit_that_has_not_converged_warns_wherever_it_is_used(
+    synthesizer, tmp_path, sample_calls
+):
+    pp.cache.on(str(tmp_path))
+    text = r"^the fit has not converged: R-hat \d\.\d{3} above 1\.05; "
+    text += r"bulk effective sample size \d+ below 200"
+    with pytest.warns(pp.ConvergenceWarning, match=text) as caught:
+        bad = synthesizer.fit(draws=10, tune=10)
+    assert caught[0].filename == __file__
+    assert str(caught[0].message) == bad.attrs["not_converged"]
+    same = f"^{re.escape(bad.attrs['not_converged'])}$"
+    log_likelihood = synthesizer.log_likelihood(bad)
+    with pytest.warns(pp.ConvergenceWarning, match=same):
+        pp.lipschitz_bounds(log_likelihood)
+    with pytest.warns(pp.ConvergenceWarning, match=same):
+        pp.lipschitz_weights(log_likelihood)
+    with pytest.warns(pp.ConvergenceWarning, match=same):
+        synthesizer.fit(draws=10, tune=10)
+    assert len(sample_calls) == 1
+
+
+MIXED = np.random.default_rng(1).normal(5, 0.1, size=(2, 500))
+SHIFTED = MIXED + np.array([[0], [0.1]])
+ONE_STUCK = np.where([[True], [False]], 5, MIXED)
+SLOW = 5 + np.random.default_rng(1).normal(0, 0.01, size=(1, 500)).cumsum(axis=1)
+RHAT = "R-hat {rhat:.3f} above 1.05"
+ESS = "bulk effective sample size {ess:.0f} below %s"
+DIVERGED = "3 divergent transitions"
+
+
+@pytest.mark.parametrize(
+    ("bad", "diverging", "problems"),
+    [
+        (MIXED, 0, []),
+        (MIXED[:1], 0, []),
+        (ONE_STUCK, 0, [RHAT]),
+        (SLOW, 0, [ESS % 100]),
+        (SHIFTED, 0, [RHAT, ESS % 200]),
+        (MIXED, 3, [DIVERGED]),
+        (SHIFTED, 3, [RHAT, ESS % 200, DIVERGED]),
+    ],
+    ids=["none", "one chain", "R-hat", "slow", "shifted", "divergences", "all"],
+)
+def test_each_problem_is_named_with_its_number(fake_nutpie, bad, diverging, problems):
+    chains = len(bad)
+    fake_nutpie.posterior = {"good": MIXED[:chains], "bad": bad}
+    fake_nutpie.diverging = np.zeros((chains, 500), dtype=bool)
+    fake_nutpie.diverging[0, :diverging] = True
+    poisson = pp.PoissonSynthesizer([4, 5, 6])
+    if not problems:
+        assert poisson.fit(chains=chains).attrs["not_converged"] == ""
+        return
+    draws = made_by_hand(pp.PoissonSynthesizer([1]), bad=bad)
+    rhat = float(az.rhat(draws)["bad"]) if chains > 1 else None
+    ess = float(az.ess(draws, method="bulk")["bad"])
+    text = "; ".join(problems).format(rhat=rhat, ess=ess)
+    with pytest.warns(pp.ConvergenceWarning) as caught:
+        fit = poisson.fit(chains=chains)
+    assert str(caught[0].message) == f"the fit has not converged: {text}"
+    assert fit.attrs["not_converged"] == f"the fit has not converged: {text}"
+
+
+# Log-likelihood
+
+
+def test_log_likelihood_of_the_negative_binomial(synthesizer, counts, fit):
+    mu, phi = (samples(fit, name).reshape(-1, 1) for name in ("mu", "phi"))
+    result = synthesizer.log_likelihood(fit)
+    assert result.dims == ("sample", "record")
+    expected = stats.nbinom.logpmf(counts, phi, phi / (phi + mu))
+    np.testing.assert_allclose(result, expected, rtol=1e-10)
+
+
+def test_log_likelihood_of_the_poisson(poisson, counts, poisson_fit):
+    mu = samples(poisson_fit, "mu").reshape(-1, 1)
+    result = poisson.log_likelihood(poisson_fit)
+    np.testing.assert_allclose(result, stats.poisson.logpmf(counts, mu), rtol=1e-10)
+
+
+def test_log_likelihood_is_unweighted(poisson, counts):
+    fit = poisson.fit(vector_with_zeros(1000))
+    mu = samples(fit, "mu").reshape(-1, 1)
+    expected = stats.poisson.logpmf(counts, mu)
+    np.testing.assert_allclose(poisson.log_likelihood(fit), expected, rtol=1e-10)
+
+
+# Synthetic data
+
+
+@pytest.mark.parametrize(
+    ("name", "its_fit"), [("synthesizer", "fit"), ("poisson", "poisson_fit")]
+)
+def test_synthetic_data_are_counts(name, its_fit, counts, request):
+    synthesizer, fit = request.getfixturevalue(name), request.getfixturevalue(its_fit)
+    synthetic = synthesizer.synthesize(fit)
+    assert synthetic.shape == (20, len(counts))
+    assert np.issubdtype(synthetic.dtype, np.integer)
+    assert synthetic.min() >= 0
+    assert len(np.unique(synthetic, axis=0)) == 20
+
+
+def test_a_seed_determines_the_synthetic_data(synthesizer, fit):
+    first = synthesizer.synthesize(fit, 3, random_seed=1)
+    np.testing.assert_array_equal(synthesizer.synthesize(fit, 3), first)
+    other = synthesizer.synthesize(fit, 3, random_seed=2)
+    assert (other != first).mean() > 0.5
+
+
+def test_synthetic_data_follow_the_posterior_predictive(synthesizer, fit):
+    mu, phi = (samples(fit, name).ravel() for name in ("mu", "phi"))
+    synthetic = synthesizer.synthesize(fit, n_datasets=2000)
+    assert_centred(synthetic.mean(axis=1) - mu)
+    assert_centred(synthetic.var(axis=1, ddof=1) - (mu + mu**2 / phi))
+
+
+def test_synthetic_data_of_the_poisson(poisson, poisson_fit):
+    mu = samples(poisson_fit, "mu").ravel()
+    synthetic = poisson.synthesize(poisson_fit, n_datasets=2000)
+    assert_centred(synthetic.mean(axis=1) - mu)
+    assert_centred(synthetic.var(axis=1, ddof=1) - mu)
+
+
+@pytest.mark.parametrize("m", [1, 2, 7, 20, 299, 300])
+def test_synthetic_data_come_from_evenly_spaced_draws(m):
+    draws = np.arange(300).reshape(3, 100)
+    echo = Echo([1, 2])
+    synthetic = echo.synthesize(made_by_hand(echo, mu=draws), m)
+    used = synthetic[:, 0]
+    np.testing.assert_array_equal(synthetic[:, 1], used)
+    middles = (np.arange(m) + 0.5) * 300 / m
+    assert (abs(used + 0.5 - middles) <= 0.5).all()
+
+
+def test_more_data_sets_than_draws_are_refused():
+    echo = Echo([1, 2])
+    fit = made_by_hand(echo, mu=np.ones((2, 5)))
+    with refused("n_datasets must be at most the 10 draws of the fit; got 11"):
+        echo.synthesize(fit, 11)
+
+
+@pytest.mark.parametrize("method", ["synthesize", "log_likelihood"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        pp.NegativeBinomialSynthesizer([1, 2]),
+        pp.PoissonSynthesizer([1, 2, 3]),
+        pp.PoissonSynthesizer([1, 3]),
+        pp.PoissonSynthesizer([1, 2], rate=1),
+    ],
+    ids=["class", "length", "data", "prior"],
+)
+def test_a_fit_of_another_synthesizer_is_refused(method, other):
+    fit = made_by_hand(other, mu=np.ones((2, 5)))
+    text = "fit must come from this PoissonSynthesizer, with the same data; it comes"
+    with refused(f"{text} from {type(other).__name__}"):
+        getattr(pp.PoissonSynthesizer([1, 2]), method)(fit)
+
+
+def test_a_tree_from_elsewhere_is_refused():
+    with refused(
+        "fit must come from this PoissonSynthesizer, with the same data; "
+        "it comes from elsewhere"
+    ):
+        pp.PoissonSynthesizer([1, 2]).log_likelihood(xr.DataTree())
+
+
+class SharedData(NormalSynthesizer):
+    """The data are in pm.Data instead of a constant."""
+
+    def _build(self):
+        with pm.Model() as model:
+            y = pm.Data("obs", self.y)
+            logp = pm.logp(pm.Normal.dist(pm.Normal("mean", 1, 0.5), 1), y)
+            pp.weighted_likelihood("y", logp, np.ones(len(self.y)))
+        return model
+
+
+def test_models_with_other_shared_data_differ():
+    fingerprints = {SharedData([y, 1.0])._fingerprint for y in (0, 0, 100)}
+    assert len(fingerprints) == 2
+
+
+# Input
+
+
+@pytest.mark.parametrize("synthesizer_class", SYNTHESIZERS.values(), ids=SYNTHESIZERS)
+@pytest.mark.parametrize(
+    ("y", "text"),
+    [
+        ([3, 0, -1], "y must be at least 0; record 2 has -1"),
+        ([3, 0.5, 1], "y must be whole numbers; record 1 has 0.5"),
+        ([3, 0, np.nan], "y must be finite; record 2 has nan"),
+        ([3, 0, np.inf], "y must be finite; record 2 has inf"),
+        ([None, 0, 1], "y must be finite; record 0 has nan"),
+        (pd.Series([3, None, 1]), "y must be finite; record 1 has nan"),
+        (pd.Series([3, pd.NA, 1], dtype="Int64"), "y must be finite; record 1 has nan"),
+        (pd.Series([3, pd.NA, 1], dtype=object), "y must be finite; record 1 has nan"),
+        (np.ma.array([3, 0, 1], mask=[0, 0, 1]), "y must be finite; record 2 has nan"),
+        ([], "y must hold one value per record; got shape (0,)"),
+        (7, "y must hold one value per record; got shape ()"),
+        ([[3, 0, 1]], "y must hold one value per record; got shape (1, 3)"),
+        (
+            pd.DataFrame({"y": [3, 0]}),
+            "y must hold one value per record; got shape (2, 1)",
+        ),
+        (["three", "0"], "y must be numbers; got ['three', '0']"),
+    ],
+)
+def test_bad_counts_are_refused(synthesizer_class, y, text):
+    with refused(text):
+        synthesizer_class(y)
+
+
+@pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "a", None, [1, 2]])
+@pytest.mark.parametrize("name", ["shape", "rate"])
+def test_bad_prior_parameters_are_refused(name, value):
+    with refused(f"{name} must be a finite number in (0, inf]; got {value!r}"):
+        pp.PoissonSynthesizer([1, 2], **{name: value})
+
+
+@pytest.mark.parametrize("synthesizer_class", SYNTHESIZERS.values(), ids=SYNTHESIZERS)
+@pytest.mark.parametrize(
+    "y",
+    [
+        (3, 0, 12),
+        np.array([3, 0, 12], dtype=np.uint8),
+        np.array([3.0, 0.0, 12.0]),
+        pd.Series([3, 0, 12], index=[9, 8, 7]),
+        pd.Series([3, 0, 12], dtype="Int64"),
+        xr.DataArray([3, 0, 12], dims="person"),
+    ],
+    ids=["tuple", "uint8", "floats", "Series", "Int64", "DataArray"],
+)
+def test_counts_may_be_any_array_of_whole_numbers(synthesizer_class, y):
+    result, expected = synthesizer_class(y), synthesizer_class([3, 0, 12])
+    np.testing.assert_array_equal(result.y, [3, 0, 12])
+    assert result.y.dtype == expected.y.dtype
+    assert_same_logp(result.model, expected.model)
+
+
+def assert_same_logp(model, other):
+    point = model.initial_point()
+    logp, other_logp = (m.compile_logp(mode="FAST_COMPILE") for m in (model, other))
+    assert logp(point) == other_logp(point)
+
+
+def test_the_data_are_copied():
+    y = np.array([3, 0, 12])
+    synthesizer = pp.PoissonSynthesizer(y)
+    y[0] = 100
+    np.testing.assert_array_equal(synthesizer.y, [3, 0, 12])
+
+
+@pytest.mark.parametrize(
+    ("weights", "text"),
+    [
+        ([1, 1], "weights must have length 3; got length 2"),
+        ([[1, 1, 1]], "weights must hold one value per record; got shape (1, 3)"),
+        (0.3, "weights must hold one value per record; got shape ()"),
+        ([1, 1, 1.5], "weights must lie in [0, 1]; record 2 has 1.5"),
+        ([-0.5, 1, 1], "weights must lie in [0, 1]; record 0 has -0.5"),
+        ([1, np.nan, 1], "weights must be finite; record 1 has nan"),
+        ([1, 1, np.inf], "weights must be finite; record 2 has inf"),
+        (["a", "b", "c"], "weights must be numbers; got ['a', 'b', 'c']"),
+    ],
+)
+def test_bad_weights_are_refused(fake_nutpie, weights, text):
+    with refused(text):
+        pp.PoissonSynthesizer([1, 2, 3]).fit(weights)
+    assert fake_nutpie.calls == []
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "bad"),
+    [
+        *(("draws", 4, bad) for bad in (0, 3, -5, 10.0, "10", None, True, np.nan)),
+        *(("tune", 1, bad) for bad in (0, 1.5, True)),
+        *(("chains", 1, bad) for bad in (0, 1.5, True)),
+        *(("random_seed", 0, bad) for bad in (-1, 1.5, True, None)),
+    ],
+)
+def test_bad_settings_are_refused(fake_nutpie, name, low, bad):
+    with refused(f"{name} must be a whole number of at least {low}; got {bad!r}"):
+        pp.PoissonSynthesizer([1, 2, 3]).fit(**{name: bad})
+    assert fake_nutpie.calls == []
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "bad"),
+    [
+        *(("n_datasets", 1, bad) for bad in (0, -1, 2.0, True, None)),
+        *(("random_seed", 0, bad) for bad in (-1, 1.5, True, None)),
+    ],
+)
+def test_bad_settings_of_synthesize_are_refused(name, low, bad):
+    echo = Echo([1, 2])
+    fit = made_by_hand(echo, mu=np.ones((2, 50)))
+    with refused(f"{name} must be a whole number of at least {low}; got {bad!r}"):
+        echo.synthesize(fit, **{name: bad})
+
+
+def test_a_seed_too_large_is_refused(synthesizer):
+    with refused(f"random_seed must be at most {2**32 - 1}; got {2**64}"):
+        synthesizer.fit(random_seed=2**64)
+
+
+def test_fit_keeps_its_weights_when_the_caller_changes_theirs(synthesizer, counts):
+    weights = np.full(len(counts), 0.5)
+    fit = synthesizer.fit(weights)
+    weights[:] = 0
+    assert (fit["constant_data"]["weights"] == 0.5).all()
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["1", "2"],
+        pd.Series(["a", "b"]),
+        np.array(["2026-01-01"], dtype="datetime64[D]"),
+        np.array([1j]),
+        [2**63],
+        [1e300],
+    ],
+    ids=["text", "series of text", "dates", "complex", "huge", "huger"],
+)
+def test_what_is_no_count_is_refused(y):
+    with pytest.raises(ValueError, match=r"^y must (be numbers|not exceed 2\*\*53)"):
+        pp.PoissonSynthesizer(y)

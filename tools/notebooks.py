@@ -1,0 +1,132 @@
+"""Keep the book's notebooks small and honest.
+
+Usage: python tools/notebooks.py strip | refresh | stale
+"""
+
+import ast
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+from base64 import b64decode
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parents[1]
+BUILD = ROOT / "_build"
+CHAPTERS = sorted(
+    (ROOT / "book").rglob("*.ipynb"), key=lambda path: ("appendix" in path.parts, path)
+)
+LEDGER = ROOT / "book" / "ledger.csv"
+PICTURE = ROOT / "book" / "_static" / "idea.png"
+CHECKED = "nbval-check-output"
+LISTING = re.compile(
+    r"(\{literalinclude\} [./]*/pseudopost/(\w+\.py)\n:pyobject: (\w+)\n"
+    r"(?::.*\n)*?:lines: )(.*)"
+)
+
+
+def strip():
+    """Remove the outputs of all cells but the checked ones, and realign listings."""
+    for path in CHAPTERS:
+        notebook = nbformat.read(path, as_version=4)
+        _tidy(notebook)
+        nbformat.write(notebook, path)
+
+
+def listing_lines(file, name):
+    """Lines of the function `name`, counted from its first, without the docstring."""
+    tree = ast.parse((ROOT / "pseudopost" / file).read_text())
+    (function,) = (n for n in ast.walk(tree) if getattr(n, "name", None) == name)
+    docstring, start = function.body[0], function.lineno
+    first = f"1-{docstring.lineno - start}" if docstring.lineno - start > 1 else "1"
+    return f"{first}, {docstring.end_lineno - start + 2}-"
+
+
+def _realign(match):
+    return f"{match[1]}{listing_lines(match[2], match[3])}"
+
+
+def refresh():
+    """Execute every chapter; store checked outputs, the ledger, README's picture."""
+    for path in CHAPTERS:
+        print(path.relative_to(ROOT), flush=True)
+        notebook = nbformat.read(path, as_version=4)
+        sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        checks = any("\nchecked = " in f"\n{source}" for source in sources)
+        if checks:
+            notebook.cells.append(
+                nbformat.v4.new_code_cell("print(checked.to_json(orient='index'))")
+            )
+        if sources:
+            where = {"metadata": {"path": path.parent}}
+            NotebookClient(notebook, timeout=1800, resources=where).execute()
+        if checks:
+            _update_ledger(json.loads(notebook.cells.pop().outputs[0].text))
+        for cell in notebook.cells:
+            if "readme-figure" in cell.metadata.get("tags", []):
+                PICTURE.write_bytes(b64decode(cell.outputs[0].data["image/png"]))
+        _tidy(notebook)
+        nbformat.write(notebook, path)
+
+
+def _update_ledger(results):
+    ledger = pd.read_csv(LEDGER, dtype=str, keep_default_na=False).set_index("id")
+    for row, result in results.items():
+        ledger.loc[row, "ours"] = result["ours"]
+        holds = (
+            "approximated"
+            if ledger.loc[row, "status"] == "approximated"
+            else "reproduced"
+        )
+        ledger.loc[row, "status"] = holds if result["holds"] else "contradicted"
+    ledger.reset_index().to_csv(LEDGER, index=False)
+
+
+def stale():
+    """Forget executed chapters when anything else that they read has changed."""
+    inputs = [
+        *(ROOT / "pseudopost").glob("*.py"),
+        *(ROOT / "data").iterdir(),
+        LEDGER,
+        ROOT / "requirements.txt",
+    ]
+    digest = hashlib.sha256(os.environ.get("PSEUDOPOST_PROFILE", "book").encode())
+    for path in sorted(inputs):
+        digest.update(path.name.encode() + path.read_bytes())
+    stamp = BUILD / "inputs.sha256"
+    if stamp.exists() and stamp.read_text() == digest.hexdigest():
+        return
+    for folder in (".jupyter_cache", "jupyter_execute", "html"):
+        shutil.rmtree(BUILD / folder, ignore_errors=True)
+    BUILD.mkdir(exist_ok=True)
+    stamp.write_text(digest.hexdigest())
+
+
+def _tidy(notebook):
+    notebook.metadata = {
+        "kernelspec": {
+            "display_name": "Python 3",
+            "language": "python",
+            "name": "python3",
+        },
+        "language_info": {"name": "python"},
+    }
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = LISTING.sub(_realign, cell.source)
+        if cell.cell_type == "code":
+            cell.metadata.pop("execution", None)
+            if CHECKED not in cell.metadata.get("tags", []):
+                cell.outputs = []
+            # nbval compares only cells that look as if they had been run.
+            cell.execution_count = 1 if cell.outputs else None
+
+
+if __name__ == "__main__":
+    {"strip": strip, "refresh": refresh, "stale": stale}[sys.argv[1]]()
