@@ -39,7 +39,7 @@ pytest: $(VENV)/.installed  ## Run the unit tests
 	$(BIN)/python -m pytest --ignore tests/built
 
 notebooks: $(VENV)/.installed  ## Run every chapter and compare its checked cells
-	$(BIN)/python -m pytest -p no:cacheprovider --nbval-lax --nbval-cell-timeout=1800 -n 2 --dist loadscope $(BOOK)
+	$(BIN)/python -m pytest -p no:cacheprovider --nbval-lax --nbval-cell-timeout=1800 $(BOOK)
 
 strip: $(VENV)/.installed  ## Remove the outputs of all cells but the checked ones
 	$(BIN)/python tools/notebooks.py strip
