@@ -13,6 +13,7 @@ from pseudopost.privacy import (
     lipschitz_weights,
     reweight,
 )
+from pseudopost.risk import identification_risk, top_code
 from pseudopost.synthesizers import (
     ConvergenceWarning,
     NegativeBinomialSynthesizer,
@@ -24,14 +25,23 @@ from pseudopost.utility import (
     combine_partially_synthetic,
     interval_overlap,
 )
-from pseudopost.weights import marginal_weights
+from pseudopost.weights import (
+    ScalarMatch,
+    adjust_weights,
+    marginal_weights,
+    match_scalar_weight,
+    pairwise_weights,
+    sigmoid_weights,
+)
 
 __all__ = [
     "ConvergenceWarning",
     "NegativeBinomialSynthesizer",
     "PoissonSynthesizer",
     "Reweighting",
+    "ScalarMatch",
     "Synthesizer",
+    "adjust_weights",
     "bootstrap_interval",
     "cache",
     "calibrate_reweighting",
@@ -39,12 +49,17 @@ __all__ = [
     "count_weights",
     "datasets",
     "epsilon",
+    "identification_risk",
     "interval_overlap",
     "lipschitz_bounds",
     "lipschitz_weights",
     "marginal_weights",
+    "match_scalar_weight",
+    "pairwise_weights",
     "plots",
     "pointwise_log_likelihood",
     "reweight",
+    "sigmoid_weights",
+    "top_code",
     "weighted_likelihood",
 ]

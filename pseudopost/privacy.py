@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from pseudopost._checks import as_array, as_count, as_number, as_vector
-from pseudopost.risk import share_outside
+from pseudopost.risk import identification_risk
 from pseudopost.synthesizers import ConvergenceWarning
 from pseudopost.weights import marginal_weights
 
@@ -158,7 +158,7 @@ def count_weights(y, radius=0.2, scale=1.0, shift=0.0):
     ----------
     P3, Algorithm 3, steps 1-4; the clipping is not printed there.
     """
-    return marginal_weights(share_outside(y, radius), scale, shift)
+    return marginal_weights(identification_risk(y, y, radius, alone=0), scale, shift)
 
 
 def reweight(weights, bounds, k=0.95):

@@ -1,40 +1,238 @@
-"""How isolated a record is among the others."""
+"""How easily an intruder finds a record: balls, patterns and identification risk."""
+
+import warnings
 
 import numpy as np
+import pandas as pd
 
-from pseudopost._checks import as_number, as_vector
+from pseudopost._checks import as_array, as_count, as_number, as_vector
+
+BALLS = ("absolute", "signed")
 
 
-def share_outside(y, radius=0.2):
-    r"""Share of the records that lie outside each record's ball.
+def identification_risk(
+    y, synthetic, radius=0.2, patterns=None, ball="absolute", alone=None
+):
+    r"""Probability that an intruder identifies each record.
+
+    The intruder knows a record's value and its pattern of other variables, and picks at
+    random among the records of that pattern whose released value is close.
 
     Parameters
     ----------
     y : array-like, shape (n,)
-        Values on the released scale.
+        Confidential values on the released scale.
+    synthetic : array-like, shape (m, n) or (n,)
+        Released values, record by record; `y` itself for the risk of the confidential
+        file, or :func:`top_code` of it.
     radius : float
-        r, above 0. The ball of record i is the closed interval from :math:`y_i - r
-        |y_i|` to :math:`y_i + r |y_i|`; comparing with its two ends keeps whole
-        numbers at exactly its radius, for whole percentages up to 50.
+        r, above 0, a share of the record's value.
+    patterns : array-like, shape (n,) or (n, columns), optional
+        What the intruder knows of each record: labels, or columns of a data frame. By
+        default nothing, so that the whole file is one pattern.
+    ball : {"absolute", "signed"}
+        The ball of record i is the closed interval from :math:`y_i - r |y_i|` to
+        :math:`y_i + r |y_i|`. With ``"signed"`` r is multiplied by the value itself, as
+        P2 prints, and the ball of a negative value is empty. The value is compared with
+        the two ends, which keeps whole numbers at exactly the radius, for whole
+        percentages up to 50.
+    alone : float, optional
+        Risk, in [0, 1], of a record that is alone in its pattern and close to its own
+        value. By default 0, as the definition gives, with a warning.
 
     Returns
     -------
     ndarray, shape (n,)
-        In [0, 1): record i is in its own ball and is counted.
+        The mean over data sets of :math:`T_i |\{h \in M_i: y^*_h \notin B_i\}| / |M_i|`
+        with :math:`T_i = 1` if the record's own released value lies in its ball
+        :math:`B_i`; record i itself is counted in its pattern :math:`M_i`.
 
     Raises
     ------
     ValueError
-        If a value is missing or not finite, or the radius is not positive.
+        If a value is missing or not finite, lengths differ, the radius is not positive,
+        or `alone` lies outside [0, 1].
+
+    Warns
+    -----
+    UserWarning
+        If records are alone in their pattern and `alone` is not given.
 
     References
     ----------
-    P3, Algorithm 3, steps 2-3.
+    P1, Eq 8; P2, Eq 8.
+    """
+    return joint_risk(y, synthetic, radius, patterns, 1, ball, alone)
+
+
+def joint_risk(
+    y, synthetic, radius=0.2, patterns=None, order=2, ball="absolute", alone=None
+):
+    r"""Mean, over the other records of its pattern, of each record's joint risk.
+
+    The joint risk of a pair is :math:`T_i T_j |\{h \in M: y^*_h \notin B_i \cup B_j\}|
+    / |M|`, and so on for more. It is summed without forming pairs: record h is outside
+    the balls of :math:`c_h` records with T = 1, so that :math:`|M| \sum_J IR_{i,J} =
+    T_i \sum_{h \notin B_i} \binom{c_h - 1}{k - 1}`, in O(n log n).
+
+    Parameters
+    ----------
+    y, synthetic, radius, patterns, ball
+        As in :func:`identification_risk`.
+    order : int
+        k: 1 for single records, 2 for pairs, 3 for triples.
+    alone : float, optional
+        Risk, in [0, 1], of a record whose pattern has fewer than `order` records and
+        that is close to its own value. By default 0, with a warning.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        :math:`\sum_J IR_{i,J} / \binom{|M| - 1}{k - 1}`, averaged over data sets.
+
+    References
+    ----------
+    P2, Eqs 11-14.
     """
     y = as_vector(y, "y")
-    reach = as_number(radius, "radius", low=0, open_low=True) * np.abs(y)
-    order = np.sort(y)
-    inside = np.searchsorted(order, y + reach, "right") - np.searchsorted(
-        order, y - reach, "left"
+    released = _as_data_sets(synthetic, len(y))
+    order = as_count(order, "order")
+    codes = pattern_codes(patterns, len(y))
+    low, high = ball_ends(y, radius, ball)
+    close = (low <= released) & (released <= high)
+    size = np.bincount(codes)[codes]
+    # Sorted once by pattern and value, the searches below run through memory in order.
+    sort = np.lexsort((y, codes))
+    sums = [
+        _joint_risk_of_one(*(x[sort] for x in (low, high, *pair, codes, size)), order)
+        for pair in zip(released, close, strict=True)
+    ]
+    risk = np.empty(len(y))
+    risk[sort] = sum(sums) / len(released)
+    few = size < max(order, 2)
+    if few.any():
+        risk[few] = _risk_alone(alone, few, order) * close[:, few].mean(axis=0)
+    return risk
+
+
+def _joint_risk_of_one(low, high, values, close, codes, size, order):
+    """Joint risk in one data set, all patterns at once."""
+    # Complex numbers sort by their real part first: one pattern after the other.
+    low, high, values = (codes + 1j * end for end in (low, high, values))
+    by_value = np.argsort(values, kind="stable")
+    values = values[by_value]
+    covering = np.searchsorted(np.sort(low[close], kind="stable"), values, "right")
+    covering -= np.searchsorted(np.sort(high[close], kind="stable"), values, "left")
+    others = np.bincount(codes, close)[codes] - covering - 1
+    share = np.ones(len(values))
+    for t in range(order - 1):
+        share *= np.maximum(others - t, 0) / np.maximum(size - 1 - t, 1)
+    sums = np.concatenate([[0], np.cumsum(share)])
+    inside = sums[np.searchsorted(values, high, "right")]
+    inside -= sums[np.searchsorted(values, low, "left")]
+    return np.where(close, np.bincount(codes, share)[codes] - inside, 0) / size
+
+
+def ball_ends(y, radius=0.2, ball="absolute"):
+    """Return the lower and the upper end of each record's ball, both in the ball.
+
+    Parameters
+    ----------
+    y, radius, ball
+        As in :func:`identification_risk`.
+
+    Returns
+    -------
+    low, high : ndarray, shape (n,)
+        Where ``low > high`` the ball is empty.
+    """
+    radius = as_number(radius, "radius", low=0, open_low=True)
+    if ball not in BALLS:
+        raise ValueError(f"ball must be one of {BALLS}; got {ball!r}")
+    y = as_vector(y, "y")
+    reach = radius * (np.abs(y) if ball == "absolute" else y)
+    return y - reach, y + reach
+
+
+def pattern_codes(patterns, n):
+    """Give each pattern that occurs a whole number, and each record that of its own.
+
+    Parameters
+    ----------
+    patterns : array-like, shape (n,) or (n, columns), or None
+        Labels, or columns whose combinations are the patterns; None for one pattern.
+    n : int
+        Number of records.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If there are no columns, the number of rows is not n, or a label is missing.
+    """
+    if patterns is None:
+        return np.zeros(n, dtype=np.int64)
+    columns = pd.DataFrame(patterns)
+    if columns.shape[1] == 0:
+        raise ValueError("patterns must have at least one column; got none")
+    if len(columns) != n:
+        raise ValueError(f"patterns must have {n} rows, as y has; got {len(columns)}")
+    missing = columns.isna().any(axis=1).to_numpy()
+    if missing.any():
+        raise ValueError(
+            f"patterns must not be missing; record {np.argmax(missing)} has one"
+        )
+    return columns.groupby(list(columns), sort=False).ngroup().to_numpy()
+
+
+def top_code(y, threshold):
+    """Replace every value above the threshold by the threshold.
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+    threshold : float
+        On the scale of `y`.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    References
+    ----------
+    P1, section 1.1.
+    """
+    return np.minimum(as_vector(y, "y"), as_number(threshold, "threshold"))
+
+
+def _as_data_sets(synthetic, n):
+    released = np.atleast_2d(as_array(synthetic, "synthetic"))
+    if released.ndim != 2 or released.shape[1] != n or len(released) == 0:
+        raise ValueError(
+            f"synthetic must have shape (m, {n}) or ({n},); got {np.shape(synthetic)}"
+        )
+    bad = ~np.isfinite(released)
+    if bad.any():
+        m, i = np.argwhere(bad)[0]
+        raise ValueError(
+            f"synthetic must be finite; record {i} of data set {m} has "
+            f"{released[m, i]:g}"
+        )
+    return released
+
+
+def _risk_alone(alone, few, order):
+    if alone is not None:
+        return as_number(alone, "alone", low=0, high=1)
+    records = np.flatnonzero(few)
+    named = ", ".join(map(str, records[:5])) + (", ..." if len(records) > 5 else "")
+    warnings.warn(
+        f"patterns: {len(records)} records share theirs with fewer than "
+        f"{max(order, 2) - 1} others, so their risk is set to 0: records {named}; "
+        "choose another value with alone=",
+        stacklevel=4,
     )
-    return 1 - inside / len(y)
+    return 0.0
