@@ -8,6 +8,7 @@ import pandas as pd
 from pseudopost._checks import as_array, as_count, as_number, as_vector
 
 BALLS = ("absolute", "signed")
+LARGEST = np.finfo(float).max
 
 
 def identification_risk(
@@ -110,9 +111,12 @@ def joint_risk(
     risk = np.empty(len(y))
     risk[sort] = sum(sums) / len(released)
     few = size < max(order, 2)
-    if few.any():
-        risk[few] = _risk_alone(alone, few, order) * close[:, few].mean(axis=0)
-    return risk
+    if alone is None and few.any():
+        _warn_alone(few, max(order, 2))
+    alone = as_number(0 if alone is None else alone, "alone", low=0, high=1)
+    risk[few] = alone * close[:, few].mean(axis=0)
+    # Rounding can leave a risk of 0 a little below.
+    return np.maximum(risk, 0)
 
 
 def _joint_risk_of_one(low, high, values, close, codes, size, order):
@@ -150,8 +154,10 @@ def ball_ends(y, radius=0.2, ball="absolute"):
     if ball not in BALLS:
         raise ValueError(f"ball must be one of {BALLS}; got {ball!r}")
     y = as_vector(y, "y")
-    reach = radius * (np.abs(y) if ball == "absolute" else y)
-    return y - reach, y + reach
+    with np.errstate(over="ignore"):
+        reach = radius * (np.abs(y) if ball == "absolute" else y)
+        ends = np.stack([y - reach, y + reach])
+    return tuple(np.clip(ends, -LARGEST, LARGEST))
 
 
 def pattern_codes(patterns, n):
@@ -175,9 +181,15 @@ def pattern_codes(patterns, n):
     """
     if patterns is None:
         return np.zeros(n, dtype=np.int64)
-    columns = pd.DataFrame(patterns)
+    try:
+        columns = pd.DataFrame(patterns)
+    except ValueError:
+        raise ValueError(
+            f"patterns must be labels or columns of labels; got {patterns!r:.80}"
+        ) from None
     if columns.shape[1] == 0:
         raise ValueError("patterns must have at least one column; got none")
+    columns = columns.set_axis(range(columns.shape[1]), axis=1).reset_index(drop=True)
     if len(columns) != n:
         raise ValueError(f"patterns must have {n} rows, as y has; got {len(columns)}")
     missing = columns.isna().any(axis=1).to_numpy()
@@ -185,7 +197,7 @@ def pattern_codes(patterns, n):
         raise ValueError(
             f"patterns must not be missing; record {np.argmax(missing)} has one"
         )
-    return columns.groupby(list(columns), sort=False).ngroup().to_numpy()
+    return columns.groupby(list(columns), sort=False, observed=True).ngroup().to_numpy()
 
 
 def top_code(y, threshold):
@@ -224,15 +236,11 @@ def _as_data_sets(synthetic, n):
     return released
 
 
-def _risk_alone(alone, few, order):
-    if alone is not None:
-        return as_number(alone, "alone", low=0, high=1)
+def _warn_alone(few, wanted):
     records = np.flatnonzero(few)
     named = ", ".join(map(str, records[:5])) + (", ..." if len(records) > 5 else "")
     warnings.warn(
-        f"patterns: {len(records)} records share theirs with fewer than "
-        f"{max(order, 2) - 1} others, so their risk is set to 0: records {named}; "
-        "choose another value with alone=",
+        f"patterns: {len(records)} records have one of fewer than {wanted} records, "
+        f"so their risk is set to 0: records {named}; choose another with alone=",
         stacklevel=4,
     )
-    return 0.0

@@ -209,8 +209,8 @@ def match_scalar_weight(
     Raises
     ------
     ValueError
-        If the target is not between 0 and the risk of `fit`, or a number is out of
-        range.
+        If the target is not between 0 and the risk of `fit`, a risk is missing, or a
+        number is out of range.
 
     Warns
     -----
@@ -228,7 +228,8 @@ def match_scalar_weight(
 
     def measure(fit):
         synthetic = synthesizer.synthesize(fit, n_datasets, settings["random_seed"])
-        return synthetic, float(np.mean(risk(synthetic)))
+        risks = as_vector(risk(synthetic), "risk")
+        return synthetic, float(risks.mean())
 
     start = measure(fit)[1]
     target = as_number(
@@ -246,12 +247,12 @@ def match_scalar_weight(
         path.append((weight, found, found - target))
         if best is None or abs(found - target) < abs(best[0]):
             best = found - target, ScalarMatch(weight, fit, synthetic, None)
-        if abs(found - target) < tolerance:
+        if abs(found - target) <= tolerance:
             break
         below, above = (
             (below, (weight, found)) if found > target else ((weight, found), above)
         )
-    if abs(best[0]) >= tolerance:
+    if abs(best[0]) > tolerance:
         warnings.warn(
             f"no step came within tolerance {tolerance:g} of the risk {target:g}; "
             f"the nearest of {len(path)} is {target + best[0]:g}",
