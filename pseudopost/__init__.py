@@ -4,6 +4,7 @@ __version__ = "0.1.0"
 
 from pseudopost import cache, datasets, plots
 from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
+from pseudopost.mixture import MixtureSynthesizer
 from pseudopost.privacy import (
     Reweighting,
     calibrate_reweighting,
@@ -36,6 +37,7 @@ from pseudopost.weights import (
 
 __all__ = [
     "ConvergenceWarning",
+    "MixtureSynthesizer",
     "NegativeBinomialSynthesizer",
     "PoissonSynthesizer",
     "Reweighting",

@@ -5,6 +5,7 @@ import warnings
 from abc import ABC, abstractmethod
 from functools import cached_property
 from importlib.metadata import version
+from types import MappingProxyType
 
 import arviz as az
 import joblib
@@ -16,6 +17,7 @@ from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
 from pytensor.printing import debugprint
 from pytensor.tensor.sharedvar import TensorSharedVariable
+from threadpoolctl import threadpool_limits
 
 from pseudopost import __version__, cache
 from pseudopost._checks import as_count, as_number, as_seed, as_vector
@@ -40,6 +42,12 @@ class Synthesizer(ABC):
     data (`_draw`).
     """
 
+    # Stored parameters (None: all), the group that convergence is judged on, and
+    # further settings of the sampler.
+    _kept = None
+    _judged = "posterior"
+    _settings = MappingProxyType({})
+
     @abstractmethod
     def _build(self):
         """Return the PyMC model, with all weights 1."""
@@ -55,7 +63,7 @@ class Synthesizer(ABC):
 
     @cached_property
     def _compiled(self):
-        return nutpie.compile_pymc_model(self.model)
+        return nutpie.compile_pymc_model(self.model, var_names=self._kept)
 
     @cached_property
     def _fingerprint(self):
@@ -142,17 +150,28 @@ class Synthesizer(ABC):
             warnings.warn(fit.attrs["not_converged"], ConvergenceWarning, stacklevel=2)
         return fit
 
+    def _data(self, weights):
+        """Return the model's data by name; a subclass adds its own."""
+        return {"y_weights": weights}
+
+    def _complete(self, fit):
+        """Return `fit` with what a subclass adds."""
+        return fit
+
     def _sample(self, weights, settings, progressbar):
-        fit = nutpie.sample(
-            self._compiled.with_data(y_weights=weights),
-            draws=settings["draws"],
-            tune=settings["tune"],
-            chains=settings["chains"],
-            seed=settings["random_seed"],
-            cores=min(settings["chains"], os.cpu_count() or 1),
-            save_warmup=False,
-            progress_bar=progressbar,
-        )
+        # Chains run side by side; linear algebra in threads of its own only slows them.
+        with threadpool_limits(1):
+            fit = nutpie.sample(
+                self._compiled.with_data(**self._data(weights)),
+                draws=settings["draws"],
+                tune=settings["tune"],
+                chains=settings["chains"],
+                seed=settings["random_seed"],
+                cores=min(settings["chains"], os.cpu_count() or 1),
+                save_warmup=False,
+                progress_bar=progressbar,
+                **self._settings,
+            )
         stats = fit["sample_stats"].to_dataset()
         fit["sample_stats"] = stats[
             [name for name in stats if stats[name].dtype != object]
@@ -160,12 +179,13 @@ class Synthesizer(ABC):
         fit["constant_data"] = xr.Dataset(
             {"weights": ("record", weights)}, {"record": np.arange(len(weights))}
         )
+        fit = self._complete(fit)
         fit.attrs = {
             "synthesizer": type(self).__name__,
             "model": self._fingerprint,
             **settings,
             **{f"{name}_version": number for name, number in VERSIONS.items()},
-            "not_converged": _convergence_problems(fit),
+            "not_converged": _convergence_problems(fit, self._judged),
         }
         return fit
 
@@ -189,7 +209,7 @@ class Synthesizer(ABC):
         self._check_fit(fit)
         return pointwise_log_likelihood(self.model, fit)
 
-    def synthesize(self, fit, n_datasets=20, random_seed=1):
+    def synthesize(self, fit, n_datasets=20, random_seed=1, **settings):
         """Draw synthetic data sets, each from another, evenly spaced posterior draw.
 
         Parameters
@@ -200,6 +220,8 @@ class Synthesizer(ABC):
             m, at most the number of draws.
         random_seed : int
             Non-negative seed.
+        **settings
+            Of the model's own way to draw a data set.
 
         Returns
         -------
@@ -219,7 +241,7 @@ class Synthesizer(ABC):
             name: spaced[name].transpose("sample", ...).to_numpy() for name in spaced
         }
         rows = ({name: values[i] for name, values in columns.items()} for i in range(m))
-        return np.stack([self._draw(row, rng) for row in rows])
+        return np.stack([self._draw(row, rng, **settings) for row in rows])
 
     def _check_fit(self, fit):
         if fit.attrs.get("model") != self._fingerprint:
@@ -313,16 +335,21 @@ class PoissonSynthesizer(Synthesizer):
         return rng.poisson(parameters["mu"], size=len(self.y))
 
 
-def _convergence_problems(fit):
+def _convergence_problems(fit, group):
     """Say in one line what is wrong with `fit`; the empty string if nothing is."""
-    ess = az.ess(fit, method="bulk").to_dataset().to_array().squeeze()
+
+    def values(statistic, **settings):
+        by_name = statistic(fit, group=group, **settings).to_dataset()
+        return np.concatenate([np.ravel(by_name[name]) for name in by_name])
+
+    ess = values(az.ess, method="bulk")
     problems = []
     if fit["posterior"].sizes["chain"] > 1:
-        rhat = az.rhat(fit).to_dataset().to_array().squeeze()
-        if not rhat.max(skipna=False) <= MAX_RHAT:
+        rhat = values(az.rhat)
+        if not rhat.max() <= MAX_RHAT:
             problems.append(f"R-hat {rhat.max():.3f} above {MAX_RHAT}")
     wanted = MIN_ESS_PER_CHAIN * fit["posterior"].sizes["chain"]
-    if not ess.min(skipna=False) >= wanted:
+    if not ess.min() >= wanted:
         problems.append(f"bulk effective sample size {ess.min():.0f} below {wanted}")
     divergences = int(fit["sample_stats"]["diverging"].sum())
     if divergences:

@@ -46,7 +46,7 @@ class FakeNutpie:
         self.compiled = 0
         self.calls = []
 
-    def compile_pymc_model(self, model):
+    def compile_pymc_model(self, model, **settings):
         self.compiled += 1
         return self
 

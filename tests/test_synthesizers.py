@@ -211,9 +211,9 @@ def test_density_equals_that_of_the_observed_model(name, observed, counts, reque
 def test_the_model_is_compiled_once(monkeypatch, counts):
     compiled, compile_model = [], nutpie.compile_pymc_model
 
-    def counted(model):
+    def counted(model, **settings):
         compiled.append(model)
-        return compile_model(model)
+        return compile_model(model, **settings)
 
     monkeypatch.setattr(nutpie, "compile_pymc_model", counted)
     poisson = pp.PoissonSynthesizer(counts, **PRIOR)

@@ -1,0 +1,726 @@
+"""The mixture of regressions of P1 and P2, and what makes it quick to sample."""
+
+import math
+from types import MappingProxyType
+
+import numba
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytensor.tensor as pt
+import xarray as xr
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
+from scipy.special import logsumexp, ndtr
+
+from pseudopost._checks import as_array, as_count, as_number, as_vector
+from pseudopost.likelihood import weighted_likelihood
+from pseudopost.synthesizers import Synthesizer
+
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+ALLOCATIONS = ("density", "weighted")
+
+
+class MixtureSynthesizer(Synthesizer):
+    r"""Mixture of normal regressions for the logarithm of a skewed variable.
+
+    .. math::
+
+        \log y_i \mid z_i = k &\sim \mathrm{Normal}(x_i' \beta_k, \sigma_k), \quad
+        z_i \mid \pi \sim \mathrm{Categorical}(\pi) \\
+        \pi \mid \gamma &\sim \mathrm{Dirichlet}(\gamma / K, \dots, \gamma / K), \quad
+        \gamma \sim \mathrm{Gamma}(1, 1) \\
+        \beta_k &\sim \mathrm{Normal}_R(0, \mathrm{diag}(s)\, \Omega\,
+        \mathrm{diag}(s)), \quad \Omega \sim \mathrm{LKJ}(1), \quad s_r \sim
+        \text{half-}t(3, 0, 1) \\
+        \sigma_k - \sigma_{\min} &\sim \text{half-}t(3, 0, 1)
+
+    with z summed out. The papers have no floor :math:`\sigma_{\min}`. Without one their
+    posterior is improper on rounded or top-coded values: a component can fit R equal
+    values exactly, and its density grows without limit as its sigma goes to 0.
+
+    The order of the components means nothing and may change within a chain, so
+    convergence is judged on what does not depend on it: the log-likelihoods of ten
+    records, and the mean and the distribution function of the data (group
+    ``label_invariant`` of a fit).
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+        Confidential values on the released scale, above ``-shift``.
+    X : DataFrame or array-like, shape (n, columns)
+        Predictors, released as they are. Of a data frame, columns that are not numbers
+        become indicators of their levels; the first level is the baseline. An intercept
+        is added.
+    n_components : int
+        K, the largest number of components; unneeded ones stay empty.
+    min_sigma : float
+        :math:`\sigma_{\min}`, above 0: with 0.05 a component is never narrower than
+        about 5% of a value.
+    shift : float
+        Added to `y` before its logarithm is taken, and subtracted from synthetic
+        values. Values of 0 or less need one.
+
+    Attributes
+    ----------
+    predictors : list of str
+        Names of the R coefficients, the intercept first.
+    baselines : dict
+        Baseline level of each categorical column.
+
+    Raises
+    ------
+    ValueError
+        If a value of `y` is missing or not above ``-shift``; if `X` has missing values,
+        another length than `y`, a constant column, a level that does not occur, or more
+        coefficients than records; or if a number is out of range.
+
+    References
+    ----------
+    P1, Eqs 1-6; P2, Eqs 1-6. With K > R + 1, :math:`\Omega \sim \mathrm{LKJ}(1 + (K - R
+    - 1) / 2)`.
+    """
+
+    _kept = ("gamma", "pi", "beta", "sigma", "s")
+    _judged = "label_invariant"
+    _settings = MappingProxyType({"target_accept": 0.9, "maxdepth": 8})
+
+    def __init__(self, y, X, n_components=20, min_sigma=0.05, shift=0.0):
+        self.y = as_vector(y, "y")
+        self.shift = as_number(shift, "shift")
+        self.K = as_count(n_components, "n_components")
+        self.min_sigma = as_number(min_sigma, "min_sigma", low=0, open_low=True)
+        low = int(np.argmin(self.y))
+        if self.y[low] + self.shift <= 0:
+            raise ValueError(
+                f"y + shift must be above 0; record {low} has {self.y[low]:g} + "
+                f"{self.shift:g}: choose a shift above {-self.y[low]:g}"
+            )
+        self.X, self.predictors, self.baselines = design_matrix(X, len(self.y))
+        self.log_y = np.log(self.y + self.shift)
+
+    def _build(self):
+        n, R = self.X.shape
+        K = self.K
+        coords = {
+            "record": np.arange(n),
+            "component": np.arange(K),
+            "predictor": self.predictors,
+        }
+        with pm.Model(coords=coords) as model:
+            start = {
+                name: pm.Data(name, np.zeros(shape))
+                for name, shape in self._start_shapes.items()
+            }
+            total = pm.Data("start_total", 1.0)
+
+            # Eqs 3 and 4. The first component is the one that the others refer to.
+            gamma = pm.Gamma("gamma", 1, 1)
+            x = start["start_share"] + pm.Flat("x", shape=K - 1)
+            log_count, jacobian = log_count_of(x, gamma / K)
+            log_pi = pt.concatenate([pt.zeros(1), log_count - pt.log(total)])
+            log_pi = log_pi - pt.logsumexp(log_pi)
+            pm.Potential(
+                "pi_prior",
+                gamma / K * log_pi.sum()
+                + pt.gammaln(gamma)
+                - K * pt.gammaln(gamma / K)
+                + jacobian.sum(),
+            )
+            pm.Deterministic("pi", pt.exp(log_pi), dims="component")
+
+            # Eq 6. A component of many records starts at its own estimate.
+            count = total * pt.exp(log_pi)
+            precision = 1 + 2 * count
+            z = pm.Flat("z", shape=K)
+            log_excess = (2 * count * start["start_log_sigma"]) / precision + (
+                z + start["start_z"]
+            ) / pt.sqrt(precision)
+            excess = pt.exp(log_excess)
+            sigma = pm.Deterministic("sigma", self.min_sigma + excess, dims="component")
+            pm.Potential(
+                "sigma_prior",
+                (log_half_t(excess) + log_excess - 0.5 * pt.log(precision)).sum(),
+            )
+
+            # Eq 5, see `coefficients` and `log_prior_of_coefficients`.
+            log_t = start["start_log_t"] + pm.Flat("log_t", shape=R)
+            xi = start["start_xi"] + pm.Flat("xi", shape=(K, R))
+            beta, jacobian = coefficients(
+                xi,
+                count / sigma**2,
+                pt.exp(-2 * log_t),
+                start["start_design"],
+                start["start_pull"],
+            )
+            pm.Deterministic("beta", beta, dims=("component", "predictor"))
+            log_d = pm.Flat("log_d", shape=K)
+            o = pm.Normal("o", 0, 1, shape=K * (K - 1) // 2)
+            prior, s = log_prior_of_coefficients(beta, log_t, log_d, o)
+            pm.Deterministic("s", s, dims="predictor")
+            pm.Potential("beta_prior", prior + jacobian)
+
+            mean = pt.dot(pt.as_tensor(self.X), beta.T)
+            weighted_likelihood(
+                "y",
+                mixture_log_density(self.log_y, mean, log_pi, pt.log(sigma)),
+                np.ones(n),
+                dims="record",
+            )
+        return model
+
+    @property
+    def _start_shapes(self):
+        K, R = self.K, self.X.shape[1]
+        return {
+            "start_share": K - 1,
+            "start_log_sigma": K,
+            "start_z": K,
+            "start_log_t": R,
+            "start_xi": (K, R),
+            "start_design": (K, R, R),
+            "start_pull": (K, R),
+        }
+
+    def _data(self, weights):
+        return super()._data(weights) | start_of_sampling(
+            self.log_y, self.X, weights, self.K, self.min_sigma
+        )
+
+    def _complete(self, fit):
+        posterior = fit["posterior"].to_dataset()
+        fit["label_invariant"] = xr.Dataset(
+            {
+                name: (("chain", "draw", name + "_at"), values)
+                for name, values in self._label_invariant(posterior).items()
+            }
+        )
+        return fit
+
+    def _label_invariant(self, posterior):
+        """Compute what does not depend on the order of the components."""
+        n = len(self.log_y)
+        ranks = np.array([0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1])
+        order = np.argsort(self.log_y, kind="stable")
+        extremes = order[np.round(ranks * (n - 1)).astype(int)]
+        spaced = order[np.linspace(0, n - 1, min(n, 60)).astype(int)]
+        pi, beta, sigma = (
+            posterior[name].transpose("chain", "draw", "component", ...).to_numpy()
+            for name in ("pi", "beta", "sigma")
+        )
+        log_pi, sigma = np.log(pi)[..., None, :], sigma[..., None, :]
+
+        def residuals(y, rows):
+            return (y - np.einsum("ir,cskr->csik", self.X[rows], beta)) / sigma
+
+        density = log_pi - np.log(sigma) - HALF_LOG_2PI
+        points = np.quantile(self.log_y, [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99])
+        return {
+            "log_likelihood": logsumexp(
+                density - 0.5 * residuals(self.log_y[extremes, None], extremes) ** 2,
+                axis=-1,
+            ),
+            "mean": np.einsum("csk,ir,cskr->cs", pi, self.X[spaced], beta)[..., None]
+            / len(spaced),
+            "distribution": np.stack(
+                [
+                    (np.exp(log_pi) * ndtr(residuals(point, spaced))).sum(-1).mean(-1)
+                    for point in points
+                ],
+                axis=-1,
+            ),
+        }
+
+    def log_likelihood(self, fit):
+        """Unweighted log-likelihood of every record under every draw of `fit`.
+
+        Parameters
+        ----------
+        fit : xarray.DataTree
+            From :meth:`fit`.
+
+        Returns
+        -------
+        xarray.DataArray, shape (S, n)
+            Of the logarithm of the shifted value. S is draws times chains.
+        """
+        self._check_fit(fit)
+        posterior = fit["posterior"].to_dataset()
+        draws = posterior.stack(sample=("chain", "draw"))  # noqa: PD013
+        pi, beta, sigma = (
+            draws[name].transpose("sample", "component", ...).to_numpy()
+            for name in ("pi", "beta", "sigma")
+        )
+        with np.errstate(divide="ignore"):
+            log_pi = np.log(pi)
+        rows = [
+            normal_mixture(self.log_y, self.X @ b.T, p, np.log(s))[0]
+            for p, b, s in zip(log_pi, beta, sigma, strict=True)
+        ]
+        attrs = {key: fit.attrs[key] for key in ("not_converged",) if key in fit.attrs}
+        return xr.DataArray(np.stack(rows), dims=("sample", "record"), attrs=attrs)
+
+    def synthesize(self, fit, n_datasets=20, random_seed=1, allocation="density"):
+        r"""Draw synthetic data sets, each from another, evenly spaced posterior draw.
+
+        For each record a component is drawn given its confidential value, and then a
+        new value from that component.
+
+        Parameters
+        ----------
+        fit : xarray.DataTree
+            From :meth:`fit`.
+        n_datasets : int
+            m, at most the number of draws.
+        random_seed : int
+            Non-negative seed.
+        allocation : {"density", "weighted"}
+            Probability of component k: proportional to :math:`\pi_k \phi_k(y_i)`, as
+            printed, or to :math:`\pi_k \phi_k(y_i)^{\alpha_i}`, so that a record with
+            a low weight is placed by the mixture rather than by its own value. The
+            papers do not say which is meant under weights.
+
+        Returns
+        -------
+        ndarray, shape (m, n)
+            On the released scale.
+
+        References
+        ----------
+        P1, Eq 7; P2, Eq 7.
+        """
+        if allocation not in ALLOCATIONS:
+            raise ValueError(
+                f"allocation must be one of {ALLOCATIONS}; got {allocation!r}"
+            )
+        weights = fit["constant_data"]["weights"].to_numpy()
+        power = weights if allocation == "weighted" else np.ones_like(weights)
+        return super().synthesize(fit, n_datasets, random_seed, power=power)
+
+    def _draw(self, parameters, rng, power):
+        mean = self.X @ parameters["beta"].T
+        sigma = parameters["sigma"]
+        log_density = -0.5 * ((self.log_y[:, None] - mean) / sigma) ** 2 - np.log(sigma)
+        with np.errstate(divide="ignore"):
+            score = np.log(parameters["pi"]) + power[:, None] * log_density
+        # The largest of the scores plus Gumbel noise is a draw from their softmax.
+        k = np.argmax(score + rng.gumbel(size=score.shape), axis=1)
+        log_value = rng.normal(mean[np.arange(len(k)), k], sigma[k])
+        return np.exp(log_value) - self.shift
+
+
+def design_matrix(X, n):
+    """Intercept, numeric columns as they are, and indicators of other columns' levels.
+
+    Parameters
+    ----------
+    X : DataFrame or array-like, shape (n, columns)
+    n : int
+        Number of records wanted.
+
+    Returns
+    -------
+    X : ndarray, shape (n, R)
+    predictors : list of str
+    baselines : dict
+        Baseline level by categorical column.
+
+    Raises
+    ------
+    ValueError
+        As in :class:`MixtureSynthesizer`.
+    """
+    if not isinstance(X, pd.DataFrame):
+        X = as_array(X, "X")
+        if X.ndim != 2:
+            raise ValueError(f"X must have shape ({n}, columns); got {X.shape}")
+        X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    if len(X) != n:
+        raise ValueError(f"X must have {n} rows, as y has; got {len(X)}")
+    columns, baselines = {"intercept": np.ones(n)}, {}
+    for name, column in X.items():
+        missing = column.isna().to_numpy()
+        if missing.any():
+            raise ValueError(
+                f"X must not be missing; record {np.argmax(missing)} of {name!r} is"
+            )
+        if pd.api.types.is_numeric_dtype(column) and column.dtype != bool:
+            columns[str(name)] = as_vector(column, f"X[{name!r}]")
+            continue
+        column = column.astype("category")
+        counts = column.value_counts()
+        if (counts == 0).any():
+            raise ValueError(
+                f"X must hold every level of its columns; {counts.idxmin()!r} of "
+                f"{name!r} does not occur"
+            )
+        first, *others = column.cat.categories
+        baselines[name] = first
+        for level in others:
+            columns[f"{name}={level}"] = (column == level).to_numpy(float)
+        if not others:
+            columns[str(name)] = np.ones(n)
+    for name, values in list(columns.items())[1:]:
+        if np.ptp(values) == 0:
+            raise ValueError(f"X must vary; column {name!r} is constant")
+    if len(columns) > n:
+        raise ValueError(
+            f"X must have no more coefficients than records; got {len(columns)} for {n}"
+        )
+    return np.column_stack(list(columns.values())), list(columns), baselines
+
+
+def log_count_of(x, a):
+    """Map the real line to the log of expected counts, so that x has unit scale.
+
+    A count v far above 1 has a posterior standard deviation near its root, so v is
+    quadratic in x; near 1 it is exponential; and far below, where only the prior of
+    shape `a` is left, log v moves 1 / a times as fast as x.
+
+    Parameters
+    ----------
+    x : TensorVariable
+    a : TensorVariable
+        Shape of the Dirichlet prior.
+
+    Returns
+    -------
+    log_count, log_jacobian : TensorVariable
+    """
+    tail = -x - 2
+    bent = x - (1 / a - 1) * pt.softplus(tail)
+    root = pt.softplus(bent / 2)
+    jacobian = pt.log1p((1 / a - 1) * pt.sigmoid(tail)) + pt.log(
+        pt.sigmoid(bent / 2) / root
+    )
+    return 2 * pt.log(root), jacobian
+
+
+def log_half_t(value):
+    """Log density of the half-t(3, 0, 1), bar a constant."""
+    return -2 * pt.log1p(value**2 / 3)
+
+
+def coefficients(xi, information, prior_precision, design, pull):
+    r"""Move coefficients from where they have unit scale to where the model needs them.
+
+    A component of many records is known to its standard errors, an empty one only to
+    its prior. With :math:`P_k = \lambda_k M_k + \mathrm{diag}(t)^{-2} = L_k L_k'` the
+    map :math:`\beta_k = P_k^{-1} \lambda_k M_k b_k + L_k'^{-1} \xi_k` follows it from
+    one to the other as its information :math:`\lambda_k` grows.
+
+    Parameters
+    ----------
+    xi : TensorVariable, shape (K, R)
+    information : TensorVariable, shape (K,)
+        :math:`\lambda_k`, expected count over variance.
+    prior_precision : TensorVariable, shape (R,)
+        :math:`t_r^{-2}`.
+    design : TensorVariable, shape (K, R, R)
+        :math:`M_k`, mean outer product of the component's predictors.
+    pull : TensorVariable, shape (K, R)
+        :math:`M_k b_k`, with its estimated coefficients :math:`b_k`.
+
+    Returns
+    -------
+    beta : TensorVariable, shape (K, R)
+    log_jacobian : TensorVariable
+    """
+    precision = information[:, None, None] * design + pt.diag(prior_precision)
+    root = pt.linalg.cholesky(precision)
+    centred = pt.linalg.solve_triangular(
+        root, (information[:, None] * pull)[..., None], lower=True
+    )
+    beta = pt.linalg.solve_triangular(
+        pt.swapaxes(root, 1, 2), centred + xi[..., None], lower=False
+    )
+    return beta[..., 0], -pt.log(pt.diagonal(root, axis1=1, axis2=2)).sum()
+
+
+def log_prior_of_coefficients(beta, log_t, log_d, o):
+    r"""Log prior of the coefficients with the correlation matrix integrated out.
+
+    A matrix :math:`\Omega \sim \mathrm{LKJ}(1)` is :math:`U U'` with R rows drawn
+    uniformly on the sphere in :math:`D = R + 1` dimensions. So the :math:`R \times K`
+    matrix of coefficients is :math:`\mathrm{diag}(s) U W` with standard normal W. Split
+    W into orthonormal columns times a triangular K by K matrix T: row r becomes
+    :math:`s_r v_r T`, with :math:`v_r` the first K coordinates of a uniform point on
+    the sphere, and :math:`T'T \sim \mathrm{Wishart}(D, I)`. Only T is left of
+    :math:`\Omega`.
+
+    Parameters
+    ----------
+    beta : TensorVariable, shape (K, R)
+    log_t : TensorVariable, shape (R,)
+        Log of :math:`t_r = s_r \sqrt{1 - |v_r|^2}`, times the root of D.
+    log_d : TensorVariable, shape (K,)
+        Log of the diagonal of T over its typical size.
+    o : TensorVariable, shape (K (K - 1) / 2,)
+        Standard normal: T above the diagonal.
+
+    Returns
+    -------
+    log_prior : TensorVariable
+        Without the density of `o`, and bar a constant.
+    s : TensorVariable, shape (R,)
+        Prior scales :math:`s_r`.
+    """
+    K, R = beta.type.shape
+    D = max(R + 1, K)
+    degrees = D - np.arange(K)
+    log_diagonal = log_d / np.sqrt(2 * degrees) + 0.5 * np.log(degrees)
+    T = pt.diag(pt.exp(log_diagonal))[np.triu_indices(K, 1)].set(o) / np.sqrt(D)
+    g = pt.linalg.solve_triangular(T.T, beta, lower=True) * pt.exp(-log_t)
+    q = 1 + (g**2).sum(axis=0) / D
+    s = pt.exp(log_t) * pt.sqrt(q)
+    chi = (degrees * log_diagonal - 0.5 * pt.exp(2 * log_diagonal)).sum()
+    rows = -0.5 * (D - 1) * pt.log(q) + log_half_t(s) + (1 - K) * log_t
+    return chi - R * log_diagonal.sum() + rows.sum(), s
+
+
+def plain_mixture_log_density(y, mean, log_pi, log_sigma):
+    """Log density of each value under a normal mixture, as one would write it.
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+    mean : TensorVariable, shape (n, K)
+    log_pi, log_sigma : TensorVariable, shape (K,)
+
+    Returns
+    -------
+    TensorVariable, shape (n,)
+    """
+    logp = pm.logp(pm.Normal.dist(mean, pt.exp(log_sigma)), pt.as_tensor(y)[:, None])
+    return pt.logsumexp(log_pi + logp, axis=1)
+
+
+def mixture_log_density(y, mean, log_pi, log_sigma):
+    """Compute :func:`plain_mixture_log_density` in one pass over the records.
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+    mean : TensorVariable, shape (n, K)
+    log_pi, log_sigma : TensorVariable, shape (K,)
+
+    Returns
+    -------
+    TensorVariable, shape (n,)
+    """
+    return NormalMixture()(pt.as_tensor(y), mean, log_pi, log_sigma)[0]
+
+
+@numba.njit(error_model="numpy", fastmath={"contract", "nsz", "reassoc", "arcp"})
+def normal_mixture(y, mean, log_pi, log_sigma):
+    """Log density of each value, shape (n,), and its share per component, (n, K)."""
+    n, K = mean.shape
+    logp, share, log_term = np.empty(n), np.empty((n, K)), np.empty(K)
+    constant = log_pi - log_sigma - HALF_LOG_2PI
+    inverse = np.exp(-log_sigma)
+    for i in range(n):
+        largest = -np.inf
+        for k in range(K):
+            z = (y[i] - mean[i, k]) * inverse[k]
+            log_term[k] = constant[k] - 0.5 * z * z
+            largest = max(largest, log_term[k])
+        total = 0.0
+        for k in range(K):
+            # Below exp(-40) a term is lost in rounding, and needs no exponential.
+            below = log_term[k] - largest
+            share[i, k] = math.exp(below) if below > -40 else 0.0
+            total += share[i, k]
+        for k in range(K):
+            share[i, k] /= total
+        logp[i] = largest + math.log(total)
+    return logp, share
+
+
+@numba.njit(error_model="numpy", fastmath={"contract", "nsz", "reassoc", "arcp"})
+def normal_mixture_pullback(g, y, mean, log_sigma, share):
+    """Gradients of sum_i g_i logp_i in the means, the log shares and the log sigmas."""
+    n, K = mean.shape
+    by_mean, by_pi, by_sigma = np.empty((n, K)), np.zeros(K), np.zeros(K)
+    inverse = np.exp(-log_sigma)
+    for i in range(n):
+        for k in range(K):
+            weight = g[i] * share[i, k]
+            z = (y[i] - mean[i, k]) * inverse[k]
+            by_mean[i, k] = weight * z * inverse[k]
+            by_pi[k] += weight
+            by_sigma[k] += weight * (z * z - 1)
+    return by_mean, by_pi, by_sigma
+
+
+class NormalMixture(Op):
+    """PyTensor's wrapper around :func:`normal_mixture`."""
+
+    __props__ = ()
+
+    def make_node(self, *inputs):
+        """Declare the outputs."""
+        inputs = [pt.as_tensor(value) for value in inputs]
+        return Apply(self, inputs, [pt.dvector(), pt.dmatrix()])
+
+    def perform(self, node, inputs, outputs):
+        """Run without compilation."""
+        for output, value in zip(outputs, normal_mixture(*inputs), strict=True):
+            output[0] = value
+
+    def pullback(self, inputs, outputs, gradients):
+        """Declare the gradients."""
+        y, mean, _, log_sigma = inputs
+        gradients = NormalMixturePullback()(
+            gradients[0], y, mean, log_sigma, outputs[1]
+        )
+        return [pt.zeros_like(y), *gradients]
+
+
+class NormalMixturePullback(Op):
+    """PyTensor's wrapper around :func:`normal_mixture_pullback`."""
+
+    __props__ = ()
+
+    def make_node(self, *inputs):
+        """Declare the outputs."""
+        inputs = [pt.as_tensor(value) for value in inputs]
+        return Apply(self, inputs, [pt.dmatrix(), pt.dvector(), pt.dvector()])
+
+    def perform(self, node, inputs, outputs):
+        """Run without compilation."""
+        values = normal_mixture_pullback(*inputs)
+        for output, value in zip(outputs, values, strict=True):
+            output[0] = value
+
+
+@register_funcify_default_op_cache_key(NormalMixture)
+def _compile_normal_mixture(op, **kwargs):
+    return normal_mixture
+
+
+@register_funcify_default_op_cache_key(NormalMixturePullback)
+def _compile_normal_mixture_pullback(op, **kwargs):
+    return normal_mixture_pullback
+
+
+def start_of_sampling(log_y, X, weights, K, min_sigma, starts=3, seed=0):
+    """Where the chains start: the best of several weighted maximum likelihood fits.
+
+    Parameters
+    ----------
+    log_y : ndarray, shape (n,)
+    X : ndarray, shape (n, R)
+    weights : ndarray, shape (n,)
+    K : int
+    min_sigma : float
+    starts : int
+        Number of fits with random starts.
+    seed : int
+        Seed of the starts: the same for all fits, so that only the data matter.
+
+    Returns
+    -------
+    dict of ndarray
+        Values of the model's ``start_...`` data.
+    """
+    R = X.shape[1]
+    total = max(weights.sum(), 1.0)
+    fits = [
+        expectation_maximization(log_y, X, weights, min(K, 3), min_sigma, seed + j)
+        for j in range(starts)
+    ]
+    _, pi, beta, sigma, design = max(fits, key=lambda fit: fit[0])
+    occupied, empty = len(pi), K - len(pi)
+    # Empty components start from one regression for all records.
+    _, _, beta_1, sigma_1, design_1 = expectation_maximization(
+        log_y, X, weights, 1, min_sigma, seed
+    )
+    pi = np.concatenate([pi, np.full(empty, 0.002 / max(empty, 1))])
+    beta = np.concatenate([beta, np.repeat(beta_1, empty, axis=0)])
+    sigma = np.concatenate([sigma, np.repeat(sigma_1, empty)])
+    design = np.concatenate([design, np.repeat(design_1, empty, axis=0)])
+    pi /= pi.sum()
+    t = np.clip(np.sqrt((beta[:occupied] ** 2).mean(axis=0)), 0.05, None)
+    pull = np.einsum("krs,ks->kr", design, beta)
+    xi = np.zeros((K, R))
+    for k in range(occupied):
+        information = total * pi[k] / sigma[k] ** 2
+        precision = information * design[k] + np.diag(t**-2)
+        centre = np.linalg.solve(precision, information * pull[k])
+        xi[k] = np.linalg.cholesky(precision).T @ (beta[k] - centre)
+    root = np.sqrt(total * pi[1:] / pi[0])
+    log_sigma = np.log(sigma - min_sigma)
+    return {
+        "start_total": total,
+        # Inverse of log_count_of, for counts above those where its tail begins.
+        "start_share": np.maximum(2 * (root + np.log(-np.expm1(-root))), -1),
+        "start_log_sigma": log_sigma,
+        "start_z": log_sigma / np.sqrt(1 + 2 * total * pi),
+        "start_log_t": np.log(t),
+        "start_xi": xi,
+        "start_design": design,
+        "start_pull": pull,
+    }
+
+
+def expectation_maximization(
+    log_y, X, weights, K, min_sigma, seed, max_steps=100, tolerance=1e-6
+):
+    """Penalised weighted maximum likelihood of a mixture of regressions.
+
+    Parameters
+    ----------
+    log_y : ndarray, shape (n,)
+    X : ndarray, shape (n, R)
+    weights : ndarray, shape (n,)
+    K : int
+    min_sigma : float
+    seed : int
+    max_steps : int
+    tolerance : float
+        Relative change of the objective at which to stop.
+
+    Returns
+    -------
+    objective : float
+    pi : ndarray, shape (K,)
+    beta : ndarray, shape (K, R)
+    sigma : ndarray, shape (K,)
+    design : ndarray, shape (K, R, R)
+        Mean outer product of each component's predictors.
+    """
+    n, R = X.shape
+    rng = np.random.default_rng(seed)
+    # A weak prior: standard deviation .5 for the coefficients, 10 for the intercept.
+    ridge = np.diag(np.r_[0.01, np.full(R - 1, 4.0)])
+    residual = log_y - X @ np.linalg.lstsq(X, log_y)[0]
+    share = np.full((n, K), 0.3 / K)
+    share[np.arange(n), (residual.argsort().argsort() * K) // n] += 0.7
+    share *= rng.gamma(2, size=share.shape)
+    share /= share.sum(axis=1, keepdims=True)
+    sigma, objective = np.full(K, residual.std() + min_sigma), -np.inf
+    for _ in range(max_steps):
+        weight = weights[:, None] * share
+        count = weight.sum(axis=0) + 1e-6
+        pi = count / count.sum()
+        gram = np.stack([(X * column[:, None]).T @ X for column in weight.T])
+        beta = np.stack(
+            [
+                np.linalg.solve(gram[k] + ridge * sigma[k] ** 2, X.T @ (w * log_y))
+                for k, w in enumerate(weight.T)
+            ]
+        )
+        squares = (log_y[:, None] - X @ beta.T) ** 2
+        sigma = np.sqrt(((weight * squares).sum(axis=0) + 0.1) / (count + 1))
+        sigma = np.maximum(sigma, 1.2 * min_sigma)
+        logp, share = normal_mixture(log_y, X @ beta.T, np.log(pi), np.log(sigma))
+        last, objective = (
+            objective,
+            weights @ logp - 0.5 * np.sum((beta @ ridge) * beta),
+        )
+        if objective - last < tolerance * abs(objective):
+            break
+    largest = np.argsort(-pi)
+    design = gram[largest] / count[largest, None, None]
+    return objective, pi[largest], beta[largest], sigma[largest], design
