@@ -19,6 +19,8 @@ from pseudopost.likelihood import weighted_likelihood
 from pseudopost.synthesizers import Synthesizer
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+# Components that sampling starts from; the others start empty.
+OCCUPIED = 3
 ALLOCATIONS = ("density", "weighted")
 
 
@@ -144,22 +146,25 @@ class MixtureSynthesizer(Synthesizer):
                 (log_half_t(excess) + log_excess - 0.5 * pt.log(precision)).sum(),
             )
 
-            # Eq 5, see `coefficients` and `log_prior_of_coefficients`.
+            # Eq 5, with the correlation matrix integrated out.
+            T, chi = triangular_factor(
+                pm.Flat("log_d", shape=K),
+                pm.Normal("o", 0, 1, shape=K * (K - 1) // 2),
+                max(R + 1, K),
+            )
             log_t = start["start_log_t"] + pm.Flat("log_t", shape=R)
-            xi = start["start_xi"] + pm.Flat("xi", shape=(K, R))
             beta, jacobian = coefficients(
-                xi,
+                start["start_xi"] + pm.Flat("xi", shape=(K, R)),
                 count / sigma**2,
-                pt.exp(-2 * log_t),
                 start["start_design"],
                 start["start_pull"],
+                log_t,
+                T,
             )
             pm.Deterministic("beta", beta, dims=("component", "predictor"))
-            log_d = pm.Flat("log_d", shape=K)
-            o = pm.Normal("o", 0, 1, shape=K * (K - 1) // 2)
-            prior, s = log_prior_of_coefficients(beta, log_t, log_d, o)
+            rows, s = log_prior_of_coefficients(beta, log_t, T)
             pm.Deterministic("s", s, dims="predictor")
-            pm.Potential("beta_prior", prior + jacobian)
+            pm.Potential("beta_prior", chi + rows + jacobian)
 
             mean = pt.dot(pt.as_tensor(self.X), beta.T)
             weighted_likelihood(
@@ -390,11 +395,11 @@ def log_count_of(x, a):
     """
     tail = -x - 2
     bent = x - (1 / a - 1) * pt.softplus(tail)
-    root = pt.softplus(bent / 2)
-    jacobian = pt.log1p((1 / a - 1) * pt.sigmoid(tail)) + pt.log(
-        pt.sigmoid(bent / 2) / root
-    )
-    return 2 * pt.log(root), jacobian
+    # The softplus and its logarithm would underflow far below 0, where they are linear.
+    half = pt.maximum(bent, -60) / 2
+    log_root = pt.switch(bent < -60, bent / 2, pt.log(pt.softplus(half)))
+    jacobian = pt.log1p((1 / a - 1) * pt.sigmoid(tail)) - pt.softplus(-half)
+    return 2 * log_root, jacobian + pt.minimum(bent + 60, 0) / 2 - log_root
 
 
 def log_half_t(value):
@@ -402,81 +407,120 @@ def log_half_t(value):
     return -2 * pt.log1p(value**2 / 3)
 
 
-def coefficients(xi, information, prior_precision, design, pull):
-    r"""Move coefficients from where they have unit scale to where the model needs them.
-
-    A component of many records is known to its standard errors, an empty one only to
-    its prior. With :math:`P_k = \lambda_k M_k + \mathrm{diag}(t)^{-2} = L_k L_k'` the
-    map :math:`\beta_k = P_k^{-1} \lambda_k M_k b_k + L_k'^{-1} \xi_k` follows it from
-    one to the other as its information :math:`\lambda_k` grows.
-
-    Parameters
-    ----------
-    xi : TensorVariable, shape (K, R)
-    information : TensorVariable, shape (K,)
-        :math:`\lambda_k`, expected count over variance.
-    prior_precision : TensorVariable, shape (R,)
-        :math:`t_r^{-2}`.
-    design : TensorVariable, shape (K, R, R)
-        :math:`M_k`, mean outer product of the component's predictors.
-    pull : TensorVariable, shape (K, R)
-        :math:`M_k b_k`, with its estimated coefficients :math:`b_k`.
-
-    Returns
-    -------
-    beta : TensorVariable, shape (K, R)
-    log_jacobian : TensorVariable
-    """
-    precision = information[:, None, None] * design + pt.diag(prior_precision)
-    root = pt.linalg.cholesky(precision)
-    centred = pt.linalg.solve_triangular(
-        root, (information[:, None] * pull)[..., None], lower=True
-    )
-    beta = pt.linalg.solve_triangular(
-        pt.swapaxes(root, 1, 2), centred + xi[..., None], lower=False
-    )
-    return beta[..., 0], -pt.log(pt.diagonal(root, axis1=1, axis2=2)).sum()
-
-
-def log_prior_of_coefficients(beta, log_t, log_d, o):
-    r"""Log prior of the coefficients with the correlation matrix integrated out.
+def triangular_factor(log_d, o, D):
+    r"""Draw what is left of the correlations of the coefficients.
 
     A matrix :math:`\Omega \sim \mathrm{LKJ}(1)` is :math:`U U'` with R rows drawn
     uniformly on the sphere in :math:`D = R + 1` dimensions. So the :math:`R \times K`
     matrix of coefficients is :math:`\mathrm{diag}(s) U W` with standard normal W. Split
     W into orthonormal columns times a triangular K by K matrix T: row r becomes
     :math:`s_r v_r T`, with :math:`v_r` the first K coordinates of a uniform point on
-    the sphere, and :math:`T'T \sim \mathrm{Wishart}(D, I)`. Only T is left of
-    :math:`\Omega`.
+    the sphere, and :math:`T'T \sim \mathrm{Wishart}(D, I)`.
+
+    Parameters
+    ----------
+    log_d : TensorVariable, shape (K,)
+        Log of the diagonal over its typical size, in standard deviations.
+    o : TensorVariable, shape (K (K - 1) / 2,)
+        Standard normal: the elements above the diagonal.
+    D : int
+
+    Returns
+    -------
+    T : TensorVariable, shape (K, K)
+        Divided by the root of D.
+    log_prior : TensorVariable
+        Of `log_d`, bar a constant.
+    """
+    K = log_d.type.shape[0]
+    degrees = D - np.arange(K)
+    log_diagonal = log_d / np.sqrt(2 * degrees) + 0.5 * np.log(degrees)
+    T = pt.diag(pt.exp(log_diagonal))[np.triu_indices(K, 1)].set(o) / np.sqrt(D)
+    return T, (degrees * log_diagonal - 0.5 * pt.exp(2 * log_diagonal)).sum()
+
+
+def coefficients(xi, information, design, pull, log_t, T, first=OCCUPIED):
+    r"""Move coefficients from where they have unit scale to where the model needs them.
+
+    A component of many records is known to its standard errors, an empty one only to
+    its prior. With :math:`P_k = \lambda_k M_k + \mathrm{diag}(t)^{-2} = L_k L_k'` the
+    map :math:`\beta_k = P_k^{-1} \lambda_k M_k b_k + L_k'^{-1} \xi_k` follows it from
+    one to the other as its information :math:`\lambda_k` grows. The components that
+    start occupied come first; the others have the prior that T gives them then.
+
+    Parameters
+    ----------
+    xi : TensorVariable, shape (K, R)
+    information : TensorVariable, shape (K,)
+        :math:`\lambda_k`, expected count over variance.
+    design : TensorVariable, shape (K, R, R)
+        :math:`M_k`, mean outer product of the component's predictors.
+    pull : TensorVariable, shape (K, R)
+        :math:`M_k b_k`, with its estimated coefficients :math:`b_k`.
+    log_t : TensorVariable, shape (R,)
+        Log of the prior scales.
+    T : TensorVariable, shape (K, K)
+        From :func:`triangular_factor`.
+    first : int
+        Number of components that start occupied.
+
+    Returns
+    -------
+    beta : TensorVariable, shape (K, R)
+    log_jacobian : TensorVariable
+    """
+    root = pt.linalg.cholesky(
+        information[:, None, None] * design + pt.diag(pt.exp(-2 * log_t))
+    )
+    push = (information[:, None] * pull)[..., None]
+
+    def move(noise, push, root):
+        centred = pt.linalg.solve_triangular(root, push, lower=True)
+        return pt.linalg.solve_triangular(
+            pt.swapaxes(root, 1, 2), centred + noise[..., None], lower=False
+        )[..., 0]
+
+    beta = move(xi[:first], push[:first], root[:first])
+    log_jacobian = -pt.log(pt.diagonal(root, axis1=1, axis2=2)).sum()
+    if first < xi.type.shape[0]:
+        g = pt.linalg.solve_triangular(T[:first, :first].T, beta, lower=True)
+        prior_mean = pt.dot(T[:first, first:].T, g) * pt.exp(-2 * log_t)
+        rest = T[first:, first:]
+        others = move(
+            pt.dot(rest.T, xi[first:]),
+            push[first:] + prior_mean[..., None],
+            root[first:],
+        )
+        beta = pt.concatenate([beta, others])
+        log_jacobian += xi.type.shape[1] * pt.log(pt.diagonal(rest)).sum()
+    return beta, log_jacobian
+
+
+def log_prior_of_coefficients(beta, log_t, T):
+    r"""Log prior of the coefficients and of their scales, given T.
 
     Parameters
     ----------
     beta : TensorVariable, shape (K, R)
     log_t : TensorVariable, shape (R,)
         Log of :math:`t_r = s_r \sqrt{1 - |v_r|^2}`, times the root of D.
-    log_d : TensorVariable, shape (K,)
-        Log of the diagonal of T over its typical size.
-    o : TensorVariable, shape (K (K - 1) / 2,)
-        Standard normal: T above the diagonal.
+    T : TensorVariable, shape (K, K)
+        From :func:`triangular_factor`.
 
     Returns
     -------
     log_prior : TensorVariable
-        Without the density of `o`, and bar a constant.
+        Bar a constant.
     s : TensorVariable, shape (R,)
         Prior scales :math:`s_r`.
     """
     K, R = beta.type.shape
     D = max(R + 1, K)
-    degrees = D - np.arange(K)
-    log_diagonal = log_d / np.sqrt(2 * degrees) + 0.5 * np.log(degrees)
-    T = pt.diag(pt.exp(log_diagonal))[np.triu_indices(K, 1)].set(o) / np.sqrt(D)
     g = pt.linalg.solve_triangular(T.T, beta, lower=True) * pt.exp(-log_t)
     q = 1 + (g**2).sum(axis=0) / D
     s = pt.exp(log_t) * pt.sqrt(q)
-    chi = (degrees * log_diagonal - 0.5 * pt.exp(2 * log_diagonal)).sum()
     rows = -0.5 * (D - 1) * pt.log(q) + log_half_t(s) + (1 - K) * log_t
-    return chi - R * log_diagonal.sum() + rows.sum(), s
+    return rows.sum() - R * pt.log(pt.diagonal(T)).sum(), s
 
 
 def plain_mixture_log_density(y, mean, log_pi, log_sigma):
@@ -627,7 +671,9 @@ def start_of_sampling(log_y, X, weights, K, min_sigma, starts=3, seed=0):
     R = X.shape[1]
     total = max(weights.sum(), 1.0)
     fits = [
-        expectation_maximization(log_y, X, weights, min(K, 3), min_sigma, seed + j)
+        expectation_maximization(
+            log_y, X, weights, min(K, OCCUPIED), min_sigma, seed + j
+        )
         for j in range(starts)
     ]
     _, pi, beta, sigma, design = max(fits, key=lambda fit: fit[0])

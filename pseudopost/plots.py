@@ -13,7 +13,7 @@ PALETTE = {
     "CW": "#56B4E9",
     "CW_final": "#009E73",
     "Scalar": "#CC79A7",
-    "Vector": "#E69F00",
+    "Vector": "#332288",
 }
 
 
