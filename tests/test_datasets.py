@@ -1,10 +1,11 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from pseudopost.datasets import negative_binomial_mixture
+from pseudopost.datasets import lognormal_mixture, negative_binomial_mixture
 
 N = 200_000
 SINGLE = {"mu": (50,), "phi": (4,), "shares": (1,)}
@@ -126,3 +127,63 @@ def test_seed():
 def test_errors(options, text):
     with pytest.raises(ValueError, match=text):
         negative_binomial_mixture(**options)
+
+
+def test_two_modes_and_a_long_tail():
+    file = lognormal_mixture()
+    assert file.shape == (1000, 16)
+    log_value = np.log(file["value"].to_numpy())
+    density = stats.gaussian_kde(log_value, 0.2)
+    grid = np.linspace(-4, 2, 601)
+    height = density(grid)
+    peaks = np.exp(
+        grid[1:-1][(height[1:-1] > height[:-2]) & (height[1:-1] > height[2:])]
+    )
+    assert len(peaks) == 2
+    np.testing.assert_allclose(peaks, [0.1, 1], rtol=0.15)
+    assert 2.5 < file["value"].max() < 5
+
+
+def test_levels_and_patterns():
+    file = lognormal_mixture()
+    assert [file[f"x{j}"].nunique() for j in range(1, 16)] == [2] * 5 + [3] * 10
+    sizes = file.groupby([f"x{j}" for j in range(1, 6)], observed=True).size()
+    assert len(sizes) == 32
+    assert sizes.between(15, 50).all()
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.35])
+@pytest.mark.parametrize("noise", [0.05, 0.2])
+def test_variance_that_the_columns_explain(spread, noise):
+    one = {"medians": [1, 1], "shares": [1, 0]}
+    file = lognormal_mixture(20_000, spread=spread, noise=noise, **one)
+    log_value = np.log(file["value"].to_numpy())
+    X = pd.get_dummies(file.drop(columns="value"), dtype=float).to_numpy()
+    fitted = X @ np.linalg.lstsq(X, log_value)[0]
+    error = 4 / np.sqrt(len(file))
+    np.testing.assert_allclose(fitted.std(), spread, rtol=0, atol=error * noise)
+    residual = (log_value - fitted).std()
+    np.testing.assert_allclose(residual, noise, rtol=error)
+
+
+def test_seed_of_the_lognormal_mixture():
+    same = [lognormal_mixture(50, random_seed=s) for s in (3, 3, 4)]
+    pd.testing.assert_frame_equal(same[0], same[1])
+    assert not same[0].equals(same[2])
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"n": 1}, "n must be a whole number of at least 2; got 1"),
+        ({"medians": [1, 0]}, "medians must be at least"),
+        ({"medians": [1, 2, 3]}, "medians must have length 2; got length 3"),
+        ({"shares": [0.5, 0.6]}, "shares must sum to 1; they sum to 1.1"),
+        ({"shares": [1.5, -0.5]}, "shares must lie in [0, 1]; record 0 has 1.5"),
+        ({"spread": -1}, "spread must be a finite number in [0, inf]; got -1"),
+        ({"noise": np.nan}, "noise must be a finite number in [0, inf]; got nan"),
+    ],
+)
+def test_errors_of_the_lognormal_mixture(options, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        lognormal_mixture(**options)

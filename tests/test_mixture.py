@@ -262,60 +262,84 @@ def test_log_half_t_is_that_of_scipy():
 # Coefficients
 
 INFORMATION = pytest.mark.parametrize(
-    "information", [[0, 0], [1, 0.3], [1e6, 1e6], [0, 1e6]], ids=str
+    "information", [[0, 0, 0], [1, 0.3, 5], [1e6, 1e6, 1e6], [0, 1e6, 1]], ids=str
 )
+FIRST = pytest.mark.parametrize("first", [1, 2, 3, 5])
 
 
-def coefficient_inputs(R=3, K=2):
+def coefficient_inputs(R=4, K=3):
     rng = np.random.default_rng(4)
-    A = rng.normal(size=(K, 5, R))
+    A = rng.normal(size=(K, 6, R))
     return {
         "xi": rng.normal(size=(K, R)),
-        "prior_precision": rng.uniform(0.2, 3, size=R),
-        "design": np.einsum("kir,kis->krs", A, A) / 5,
+        "design": np.einsum("kir,kis->krs", A, A) / 6,
         "pull": rng.normal(size=(K, R)),
+        "log_t": rng.normal(size=R),
+        "T": np.triu(rng.normal(size=(K, K)), 1) + np.diag([0.7, 1.3, 0.9]),
     }
 
 
 @pytest.fixture(scope="module")
 def coefficients_of():
-    xi, pull = pt.dmatrices("xi", "pull")
-    information, prior_precision = pt.dvectors("information", "prior_precision")
-    design = pt.dtensor3("design")
-    inputs = [xi, information, prior_precision, design, pull]
-    return pytensor.function(inputs, coefficients(*inputs), mode="FAST_COMPILE")
-
-
-@INFORMATION
-def test_coefficients_are_centred_and_scaled(coefficients_of, information):
-    given = coefficient_inputs()
-    information = np.array(information, dtype=float)
-    beta, log_jacobian = coefficients_of(information=information, **given)
-    total = 0
-    for k, weight in enumerate(information):
-        precision = weight * given["design"][k] + np.diag(given["prior_precision"])
-        root = np.linalg.cholesky(precision)
-        np.testing.assert_allclose(
-            precision @ beta[k],
-            weight * given["pull"][k] + root @ given["xi"][k],
-            rtol=1e-8,
+    """One compiled function for each number of components that start occupied."""
+    xi = pt.tensor("xi", shape=(3, 4), dtype="float64")
+    design, pull, T = pt.dtensor3("design"), pt.dmatrix("pull"), pt.dmatrix("T")
+    information, log_t = pt.dvectors("information", "log_t")
+    inputs = [xi, information, design, pull, log_t, T]
+    functions = {
+        first: pytensor.function(
+            inputs,
+            coefficients(*inputs, first=first),
+            mode="FAST_COMPILE",
+            on_unused_input="ignore",
         )
-        total -= 0.5 * np.linalg.slogdet(precision)[1]
-    np.testing.assert_allclose(log_jacobian, total, rtol=1e-10)
+        for first in (1, 2, 3, 5)
+    }
+
+    def evaluate(first, information, **given):
+        return functions[first](information=np.array(information, dtype=float), **given)
+
+    return evaluate
 
 
+@FIRST
 @INFORMATION
-def test_jacobian_of_the_coefficients(coefficients_of, information):
+def test_coefficients_are_centred_and_scaled(coefficients_of, information, first):
     given = coefficient_inputs()
-    information = np.array(information, dtype=float)
+    beta, _ = coefficients_of(first, information, **given)
+    T, inverse_square = given["T"], np.exp(-2 * given["log_t"])
+    g = np.linalg.solve(T[:first, :first].T, beta[:first])
+    for k, weight in enumerate(information):
+        noise, prior_mean = given["xi"][k], 0
+        if k >= first:
+            noise = T[first:, k] @ given["xi"][first:]
+            prior_mean = T[:first, k] @ g
+        precision = weight * given["design"][k] + np.diag(inverse_square)
+        right = weight * given["pull"][k] + inverse_square * prior_mean
+        right = right + np.linalg.cholesky(precision) @ noise
+        np.testing.assert_allclose(
+            precision @ beta[k], right, rtol=1e-8, atol=1e-9 * np.abs(right).max()
+        )
+
+
+@FIRST
+@INFORMATION
+def test_jacobian_of_the_coefficients(coefficients_of, information, first):
+    given = coefficient_inputs()
 
     def beta_of(x):
-        changed = given | {"xi": x.reshape(2, 3)}
-        return coefficients_of(information=information, **changed)[0]
+        return coefficients_of(first, information, **given | {"xi": x.reshape(3, 4)})[0]
 
-    _, log_jacobian = coefficients_of(information=information, **given)
+    _, log_jacobian = coefficients_of(first, information, **given)
     jacobian = numerical_jacobian(beta_of, given["xi"].ravel(), step=0.1)
     np.testing.assert_allclose(log_jacobian, np.linalg.slogdet(jacobian)[1], rtol=1e-7)
+
+
+def test_empty_components_follow_the_triangular_factor(coefficients_of):
+    given = coefficient_inputs()
+    beta, _ = coefficients_of(2, [3, 5, 0], **given)
+    g = np.linalg.solve(given["T"].T, beta) / np.exp(given["log_t"])
+    np.testing.assert_allclose(g[2], given["xi"][2], rtol=1e-10)
 
 
 # Prior
@@ -381,7 +405,9 @@ def log_prior(gamma, pi, sigma, beta, s, T, min_sigma=0.05):
 
 
 @pytest.mark.parametrize("at", [0, 1])
-@pytest.mark.parametrize(("K", "R"), [(1, 1), (1, 3), (2, 2), (2, 3), (3, 3)])
+@pytest.mark.parametrize(
+    ("K", "R"), [(1, 1), (1, 3), (2, 2), (2, 3), (3, 3), (4, 4), (4, 5)]
+)
 def test_density_of_the_prior(K, R, at):
     evaluate, size = parameters_and_density(without_data(K, R, at))
     D = sphere_dimensions(K, R)
@@ -925,22 +951,34 @@ def test_off_diagonals_of_products_of_points_on_a_sphere_are_lkj():
             assert stats.kstest(correlation[:, i, j], marginal.cdf).pvalue > 1e-4
 
 
-def test_products_of_points_on_a_sphere_are_the_lkj_of_pymc():
+def correlations_by_vine(rng, R, size):
+    """LKJ(1) by partial correlations, as Lewandowski, Kurowicka and Joe (2009) define it."""
+    correlation = np.tile(np.eye(R), (size, 1, 1))
+    partial = np.zeros((size, R, R))
+    for k in range(R - 1):
+        shape = 1 + (R - 2 - k) / 2
+        for i in range(k + 1, R):
+            partial[:, k, i] = p = 2 * rng.beta(shape, shape, size=size) - 1
+            for j in range(k - 1, -1, -1):
+                first, second = partial[:, j, i], partial[:, j, k]
+                p = p * np.sqrt((1 - first**2) * (1 - second**2)) + first * second
+            correlation[:, k, i] = correlation[:, i, k] = p
+    return correlation
+
+
+def test_products_of_points_on_a_sphere_are_the_lkj_of_a_vine():
     rng = np.random.default_rng(12)
-    R = 4
-    U = uniform_on_the_sphere(rng, R + 1, (20_000, R))
-    correlation = U @ np.swapaxes(U, 1, 2)
-    other = pm.draw(
-        pm.LKJCorr.dist(n=R, eta=1), draws=20_000, random_seed=12, mode="FAST_COMPILE"
-    )
-    assert other.shape == correlation.shape
-    for statistic in (
-        np.linalg.det,
-        lambda matrix: matrix[:, 0, 1] * matrix[:, 1, 2] * matrix[:, 0, 2],
-        lambda matrix: np.linalg.eigvalsh(matrix)[:, -1],
-    ):
-        pvalue = stats.ks_2samp(statistic(correlation), statistic(other)).pvalue
-        assert pvalue > 1e-4
+    for R in (3, 4):
+        U = uniform_on_the_sphere(rng, R + 1, (20_000, R))
+        correlation = U @ np.swapaxes(U, 1, 2)
+        other = correlations_by_vine(rng, R, 20_000)
+        for statistic in (
+            np.linalg.det,
+            lambda matrix: matrix[:, 0, 1] * matrix[:, 1, 2] * matrix[:, 0, 2],
+            lambda matrix: np.linalg.eigvalsh(matrix)[:, -1],
+        ):
+            pvalue = stats.ks_2samp(statistic(correlation), statistic(other)).pvalue
+            assert pvalue > 1e-4
 
 
 @pytest.fixture(scope="module")
