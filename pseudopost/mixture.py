@@ -9,6 +9,7 @@ import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
@@ -80,8 +81,8 @@ class MixtureSynthesizer(Synthesizer):
 
     References
     ----------
-    P1, Eqs 1-6; P2, Eqs 1-6. With K > R + 1, :math:`\Omega \sim \mathrm{LKJ}(1 + (K - R
-    - 1) / 2)`.
+    P1, Eqs 1-6; P2, Eqs 1-6. With K > R, :math:`\Omega \sim \mathrm{LKJ}(1 + (K - R) /
+    2)`.
     """
 
     _kept = ("gamma", "pi", "beta", "sigma", "s")
@@ -97,7 +98,7 @@ class MixtureSynthesizer(Synthesizer):
         if self.y[low] + self.shift <= 0:
             raise ValueError(
                 f"y + shift must be above 0; record {low} has {self.y[low]:g} + "
-                f"{self.shift:g}: choose a shift above {-self.y[low]:g}"
+                f"{self.shift:g}: choose a shift above {abs(self.y[low]):g}"
             )
         self.X, self.predictors, self.baselines = design_matrix(X, len(self.y))
         self.log_y = np.log(self.y + self.shift)
@@ -105,6 +106,7 @@ class MixtureSynthesizer(Synthesizer):
     def _build(self):
         n, R = self.X.shape
         K = self.K
+        D = max(R, K) + 1
         coords = {
             "record": np.arange(n),
             "component": np.arange(K),
@@ -117,18 +119,22 @@ class MixtureSynthesizer(Synthesizer):
             }
             total = pm.Data("start_total", 1.0)
 
-            # Eqs 3 and 4. The first component is the one that the others refer to.
+            # Eqs 3 and 4, by expected counts. Their sum means nothing; with a
+            # Gamma(total, 1) prior on it they hardly depend on each other.
             gamma = pm.Gamma("gamma", 1, 1)
-            x = start["start_share"] + pm.Flat("x", shape=K - 1)
-            log_count, jacobian = log_count_of(x, gamma / K)
-            log_pi = pt.concatenate([pt.zeros(1), log_count - pt.log(total)])
-            log_pi = log_pi - pt.logsumexp(log_pi)
+            a = gamma / K
+            log_count, jacobian = log_count_of(
+                start["start_share"] + pm.Flat("x", shape=K), a
+            )
+            log_sum = pt.logsumexp(log_count)
+            log_pi = log_count - log_sum
             pm.Potential(
                 "pi_prior",
-                gamma / K * log_pi.sum()
+                (a * log_pi + jacobian).sum()
                 + pt.gammaln(gamma)
-                - K * pt.gammaln(gamma / K)
-                + jacobian.sum(),
+                - K * pt.gammaln(a)
+                + total * log_sum
+                - pt.exp(log_sum),
             )
             pm.Deterministic("pi", pt.exp(log_pi), dims="component")
 
@@ -150,7 +156,8 @@ class MixtureSynthesizer(Synthesizer):
             T, chi = triangular_factor(
                 pm.Flat("log_d", shape=K),
                 pm.Normal("o", 0, 1, shape=K * (K - 1) // 2),
-                max(R + 1, K),
+                K,
+                D,
             )
             log_t = start["start_log_t"] + pm.Flat("log_t", shape=R)
             beta, jacobian = coefficients(
@@ -160,9 +167,10 @@ class MixtureSynthesizer(Synthesizer):
                 start["start_pull"],
                 log_t,
                 T,
+                K,
             )
             pm.Deterministic("beta", beta, dims=("component", "predictor"))
-            rows, s = log_prior_of_coefficients(beta, log_t, T)
+            rows, s = log_prior_of_coefficients(beta, log_t, T, D)
             pm.Deterministic("s", s, dims="predictor")
             pm.Potential("beta_prior", chi + rows + jacobian)
 
@@ -179,7 +187,7 @@ class MixtureSynthesizer(Synthesizer):
     def _start_shapes(self):
         K, R = self.K, self.X.shape[1]
         return {
-            "start_share": K - 1,
+            "start_share": K,
             "start_log_sigma": K,
             "start_z": K,
             "start_log_t": R,
@@ -214,7 +222,9 @@ class MixtureSynthesizer(Synthesizer):
             posterior[name].transpose("chain", "draw", "component", ...).to_numpy()
             for name in ("pi", "beta", "sigma")
         )
-        log_pi, sigma = np.log(pi)[..., None, :], sigma[..., None, :]
+        with np.errstate(divide="ignore"):
+            log_pi = np.log(pi)[..., None, :]
+        sigma = sigma[..., None, :]
 
         def residuals(y, rows):
             return (y - np.einsum("ir,cskr->csik", self.X[rows], beta)) / sigma
@@ -344,14 +354,22 @@ def design_matrix(X, n):
     if len(X) != n:
         raise ValueError(f"X must have {n} rows, as y has; got {len(X)}")
     columns, baselines = {"intercept": np.ones(n)}, {}
+
+    def add(name, values):
+        if name in columns:
+            raise ValueError(f"X must give distinct names; {name!r} is there twice")
+        if np.ptp(values) == 0:
+            raise ValueError(f"X must vary; column {name!r} is constant")
+        columns[name] = values
+
     for name, column in X.items():
         missing = column.isna().to_numpy()
         if missing.any():
             raise ValueError(
                 f"X must not be missing; record {np.argmax(missing)} of {name!r} is"
             )
-        if pd.api.types.is_numeric_dtype(column) and column.dtype != bool:
-            columns[str(name)] = as_vector(column, f"X[{name!r}]")
+        if is_numeric_dtype(column) and not is_bool_dtype(column):
+            add(str(name), as_vector(column, f"X[{name!r}]"))
             continue
         column = column.astype("category")
         counts = column.value_counts()
@@ -360,15 +378,11 @@ def design_matrix(X, n):
                 f"X must hold every level of its columns; {counts.idxmin()!r} of "
                 f"{name!r} does not occur"
             )
-        first, *others = column.cat.categories
-        baselines[name] = first
+        baselines[name], *others = column.cat.categories
         for level in others:
-            columns[f"{name}={level}"] = (column == level).to_numpy(float)
+            add(f"{name}={level}", (column == level).to_numpy(float))
         if not others:
-            columns[str(name)] = np.ones(n)
-    for name, values in list(columns.items())[1:]:
-        if np.ptp(values) == 0:
-            raise ValueError(f"X must vary; column {name!r} is constant")
+            add(str(name), np.ones(n))
     if len(columns) > n:
         raise ValueError(
             f"X must have no more coefficients than records; got {len(columns)} for {n}"
@@ -407,11 +421,12 @@ def log_half_t(value):
     return -2 * pt.log1p(value**2 / 3)
 
 
-def triangular_factor(log_d, o, D):
+def triangular_factor(log_d, o, K, D):
     r"""Draw what is left of the correlations of the coefficients.
 
     A matrix :math:`\Omega \sim \mathrm{LKJ}(1)` is :math:`U U'` with R rows drawn
-    uniformly on the sphere in :math:`D = R + 1` dimensions. So the :math:`R \times K`
+    uniformly on the sphere in :math:`D = R + 1` dimensions; D must be above K, and a
+    larger D gives :math:`\mathrm{LKJ}((D - R + 1) / 2)`. So the :math:`R \times K`
     matrix of coefficients is :math:`\mathrm{diag}(s) U W` with standard normal W. Split
     W into orthonormal columns times a triangular K by K matrix T: row r becomes
     :math:`s_r v_r T`, with :math:`v_r` the first K coordinates of a uniform point on
@@ -423,7 +438,7 @@ def triangular_factor(log_d, o, D):
         Log of the diagonal over its typical size, in standard deviations.
     o : TensorVariable, shape (K (K - 1) / 2,)
         Standard normal: the elements above the diagonal.
-    D : int
+    K, D : int
 
     Returns
     -------
@@ -432,14 +447,13 @@ def triangular_factor(log_d, o, D):
     log_prior : TensorVariable
         Of `log_d`, bar a constant.
     """
-    K = log_d.type.shape[0]
     degrees = D - np.arange(K)
     log_diagonal = log_d / np.sqrt(2 * degrees) + 0.5 * np.log(degrees)
     T = pt.diag(pt.exp(log_diagonal))[np.triu_indices(K, 1)].set(o) / np.sqrt(D)
     return T, (degrees * log_diagonal - 0.5 * pt.exp(2 * log_diagonal)).sum()
 
 
-def coefficients(xi, information, design, pull, log_t, T, first=OCCUPIED):
+def coefficients(xi, information, design, pull, log_t, T, K, first=OCCUPIED):
     r"""Move coefficients from where they have unit scale to where the model needs them.
 
     A component of many records is known to its standard errors, an empty one only to
@@ -461,6 +475,7 @@ def coefficients(xi, information, design, pull, log_t, T, first=OCCUPIED):
         Log of the prior scales.
     T : TensorVariable, shape (K, K)
         From :func:`triangular_factor`.
+    K : int
     first : int
         Number of components that start occupied.
 
@@ -482,7 +497,7 @@ def coefficients(xi, information, design, pull, log_t, T, first=OCCUPIED):
 
     beta = move(xi[:first], push[:first], root[:first])
     log_jacobian = -pt.log(pt.diagonal(root, axis1=1, axis2=2)).sum()
-    if first < xi.type.shape[0]:
+    if first < K:
         g = pt.linalg.solve_triangular(T[:first, :first].T, beta, lower=True)
         prior_mean = pt.dot(T[:first, first:].T, g) * pt.exp(-2 * log_t)
         rest = T[first:, first:]
@@ -492,20 +507,21 @@ def coefficients(xi, information, design, pull, log_t, T, first=OCCUPIED):
             root[first:],
         )
         beta = pt.concatenate([beta, others])
-        log_jacobian += xi.type.shape[1] * pt.log(pt.diagonal(rest)).sum()
+        log_jacobian += log_t.shape[0] * pt.log(pt.diagonal(rest)).sum()
     return beta, log_jacobian
 
 
-def log_prior_of_coefficients(beta, log_t, T):
+def log_prior_of_coefficients(beta, log_t, T, D):
     r"""Log prior of the coefficients and of their scales, given T.
 
     Parameters
     ----------
     beta : TensorVariable, shape (K, R)
     log_t : TensorVariable, shape (R,)
-        Log of :math:`t_r = s_r \sqrt{1 - |v_r|^2}`, times the root of D.
+        Log of :math:`t_r = s_r \sqrt{1 - |v_r|^2}`.
     T : TensorVariable, shape (K, K)
         From :func:`triangular_factor`.
+    D : int
 
     Returns
     -------
@@ -514,8 +530,7 @@ def log_prior_of_coefficients(beta, log_t, T):
     s : TensorVariable, shape (R,)
         Prior scales :math:`s_r`.
     """
-    K, R = beta.type.shape
-    D = max(R + 1, K)
+    K, R = beta.shape
     g = pt.linalg.solve_triangular(T.T, beta, lower=True) * pt.exp(-log_t)
     q = 1 + (g**2).sum(axis=0) / D
     s = pt.exp(log_t) * pt.sqrt(q)
@@ -695,7 +710,7 @@ def start_of_sampling(log_y, X, weights, K, min_sigma, starts=3, seed=0):
         precision = information * design[k] + np.diag(t**-2)
         centre = np.linalg.solve(precision, information * pull[k])
         xi[k] = np.linalg.cholesky(precision).T @ (beta[k] - centre)
-    root = np.sqrt(total * pi[1:] / pi[0])
+    root = np.sqrt(total * pi)
     log_sigma = np.log(sigma - min_sigma)
     return {
         "start_total": total,

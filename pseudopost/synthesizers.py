@@ -172,6 +172,8 @@ class Synthesizer(ABC):
                 progress_bar=progressbar,
                 **self._settings,
             )
+        if self._kept:
+            fit["posterior"] = fit["posterior"].to_dataset()[list(self._kept)]
         stats = fit["sample_stats"].to_dataset()
         fit["sample_stats"] = stats[
             [name for name in stats if stats[name].dtype != object]
