@@ -1207,7 +1207,7 @@ def regression_fit(regressions):
     return fitted(regressions)
 
 
-def test_an_easy_fit_converges(regression_fit):
+def test_chains_of_an_easy_fit_agree(regression_fit):
     problems = regression_fit.attrs["not_converged"]
     assert "R-hat" not in problems
     assert "effective sample size" not in problems
