@@ -2,8 +2,64 @@
 
 import numpy as np
 import pandas as pd
+from scipy.interpolate import PchipInterpolator
+from scipy.special import ndtri
 
-from pseudopost._checks import as_count, as_number, as_seed, as_vector
+from pseudopost._checks import as_count, as_seed, as_vector
+
+# Levels of the predictors of consumer_expenditure, and what each adds to log income.
+EFFECTS = {
+    "gender": {"Male": 0, "Female": -0.2},
+    "age": {
+        "Under 25": -0.7,
+        "25 to 34": -0.15,
+        "35 to 49": 0,
+        "50 to 64": 0.05,
+        "65 and over": -0.25,
+    },
+    "education": {
+        "Graduate degree": 0.8,
+        "Bachelor's degree": 0.55,
+        "Associate's degree": 0.25,
+        "Some college": 0.15,
+        "High school": 0,
+        "Grades 9 to 12": -0.25,
+        "Grades 1 to 8": -0.4,
+        "None": -0.45,
+    },
+    "region": {"Northeast": 0, "Midwest": -0.05, "South": -0.07, "West": 0},
+    "urban": {"Urban": 0, "Rural": -0.15},
+    "marital": {
+        "Married": 0,
+        "Widowed": -0.1,
+        "Divorced": -0.15,
+        "Separated": -0.3,
+        "Never married": -0.3,
+    },
+    "urban_type": {"Urbanized area": 0, "Urban cluster": -0.08, "Rural": -0.04},
+    "cbsa": {"Principal city": 0, "Rest of the CBSA": 0.06, "Outside a CBSA": -0.06},
+    "family_size": {"1": 0, "2": 0.3, "3": 0.4, "4": 0.45, "5": 0.4, "6": 0.4}
+    | dict.fromkeys(("7", "8", "9", "10", "11 or more"), 0.35),
+    "earner": {"Earner": 0, "Not an earner": -0.38},
+}
+# Income in dollars by cumulative share of consumer units.
+QUANTILES = {
+    1.6e-4: -7000,
+    0.0015: 0,
+    0.004: 0,
+    0.01: 1500,
+    0.025: 5500,
+    0.05: 9700,
+    0.1: 15_800,
+    0.25: 27_500,
+    0.5: 50_300,
+    0.75: 86_800,
+    0.9: 153_916,
+    0.975: 270_000,
+    0.995: 440_000,
+    0.9994: 970_000,
+    1 - 1.6e-4: 1_800_000,
+}
 
 
 def negative_binomial_mixture(
@@ -49,28 +105,29 @@ def negative_binomial_mixture(
 
 def lognormal_mixture(
     n=1000,
-    medians=(0.1, 1.0),
-    shares=(0.4, 0.6),
-    spread=0.35,
-    noise=0.1,
+    shares=(0.94, 0.06),
+    spread=(0.1, 0.7),
+    noise=(0.22, 0.09),
     random_seed=1,
 ):
     """Skewed positive values from two lognormal regressions on 15 categorical columns.
 
     P1 gives neither its parameters nor its levels; the defaults are chosen so that what
-    it shows of its file holds: modes near 0.1 and 1, a largest value of about 3, and a
-    small residual, without which no record could have a risk of 0.93.
+    it shows of its file holds. In the first component the median is 0.1 or 1, by the
+    column ``x6``, and the other columns change it little: these are the two modes. In
+    the second, small one the columns place each value almost exactly, anywhere between
+    the modes and up to about 3.5: these are the records of high risk.
 
     Parameters
     ----------
     n : int
         Number of records.
-    medians, shares : array-like, shape (2,)
-        Median and probability of each component.
-    spread : float
-        Standard deviation of the log value that the columns explain, within a
-        component.
-    noise : float
+    shares : array-like, shape (2,)
+        Probabilities of the components.
+    spread : array-like, shape (2,)
+        Standard deviation of the log value that the columns other than ``x6`` explain,
+        in each component.
+    noise : array-like, shape (2,)
         Standard deviation of the log value that they leave.
     random_seed : int
         Non-negative seed.
@@ -78,7 +135,7 @@ def lognormal_mixture(
     Returns
     -------
     DataFrame, shape (n, 16)
-        ``value``, and ``x1`` to ``x15``: five columns of two levels and ten of three.
+        ``value``, and ``x1`` to ``x15``: six columns of two levels and nine of three.
 
     Raises
     ------
@@ -90,24 +147,123 @@ def lognormal_mixture(
     P1, section 5.
     """
     n = as_count(n, "n", low=2)
-    medians = as_vector(medians, "medians", length=2, low=np.finfo(float).tiny)
     shares = as_vector(shares, "shares", length=2, low=0, high=1)
     if not np.isclose(shares.sum(), 1, rtol=0, atol=1e-9):
         raise ValueError(f"shares must sum to 1; they sum to {shares.sum():g}")
-    spread = as_number(spread, "spread", low=0)
-    noise = as_number(noise, "noise", low=0)
+    spread = as_vector(spread, "spread", length=2, low=0)
+    noise = as_vector(noise, "noise", length=2, low=0)
     rng = np.random.default_rng(as_seed(random_seed))
-    levels = np.repeat([2, 3], [5, 10])
-    columns = rng.integers(levels, size=(n, 15))
+    columns = rng.integers(np.repeat([2, 3], [6, 9]), size=(n, 15))
+    columns[:, 5] = rng.random(n) < 0.6
     effects = rng.normal(size=(2, 15, 3))
+    effects[:, 5] = 0
     mean = effects[:, np.arange(15), columns].sum(axis=-1)
-    mean = (
-        spread * (mean - mean.mean(axis=1, keepdims=True)) / mean.std(axis=1)[:, None]
-    )
+    mean -= mean.mean(axis=1, keepdims=True)
+    mean *= (spread / mean.std(axis=1))[:, None]
+    mean[0] += np.log([0.1, 1])[columns[:, 5]]
+    mean[1] += np.log(0.75)
     component = rng.choice(2, size=n, p=shares)
-    log_value = np.log(medians)[component] + mean[component, np.arange(n)]
-    value = np.exp(log_value + rng.normal(0, noise, size=n))
+    log_value = rng.normal(mean[component, np.arange(n)], noise[component])
     labels = pd.DataFrame(columns, columns=[f"x{j}" for j in range(1, 16)])
     return pd.concat(
-        [pd.Series(value, name="value"), labels.astype("category")], axis=1
+        [pd.Series(np.exp(log_value), name="value"), labels.astype("category")], axis=1
     )
+
+
+def consumer_expenditure(n=6208, random_seed=1):
+    """Households with a skewed income and the ten predictors of P1 and P2.
+
+    A stand-in for their confidential file, the Consumer Expenditure Survey of the first
+    quarter of 2017. No record is real. The predictors are drawn one after the other, in
+    proportions close to those of public quarters of the survey. Their effects and a
+    noise of two parts, one of them for the few with unusual incomes, give each record a
+    place in the order of incomes. Its income is the quantile at that place, so that the
+    income distribution is the same for every seed, and agrees with the published one.
+    Last, some incomes are rounded, as people do who report them.
+
+    Parameters
+    ----------
+    n : int
+        Number of records. Far above 6,208 several share the smallest and the largest
+        income.
+    random_seed : int
+        Non-negative seed.
+
+    Returns
+    -------
+    DataFrame, shape (n, 11)
+        ``income``, whole dollars a year from -7,000 to 1,800,000, and ten categorical
+        columns: ``gender`` (2 levels), ``age`` (5), ``education`` (8), ``region`` (4),
+        ``urban`` (2), ``marital`` (5), ``urban_type`` (3), ``cbsa`` (3),
+        ``family_size`` (11) and ``earner`` (2). The first level is the baseline. Levels
+        that do not occur, as can happen with few records, are left out.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    References
+    ----------
+    P1, section 1.1; P2, Table 1, and Tables 3 to 5 for the incomes.
+    """
+    n = as_count(n, "n")
+    rng = np.random.default_rng(as_seed(random_seed))
+
+    def draw(shares):
+        ends = np.cumsum(np.broadcast_to(shares, (n, np.shape(shares)[-1])), axis=1)
+        return (rng.random(n)[:, None] * ends[:, -1:] >= ends).sum(axis=1)
+
+    # Percentages; where a column's shares are indexed by another, they depend on it.
+    x = {"age": draw([6, 16, 25, 29, 24]), "region": draw([18, 20, 36, 26])}
+    women = np.array([48, 42, 41, 45, 55])[x["age"]]
+    x["gender"] = draw(np.column_stack([100 - women, women]))
+    marital = [
+        [[14, 1, 1, 1, 83], [10, 1, 2, 2, 85]],
+        [[50, 1, 4, 1, 44], [33, 1, 9, 4, 53]],
+        [[67, 1, 12, 2, 18], [45, 2, 23, 6, 24]],
+        [[66, 3, 18, 2, 11], [46, 9, 26, 5, 14]],
+        [[67, 14, 12, 2, 5], [28, 43, 21, 2, 6]],
+    ]
+    x["marital"] = draw(np.array(marital)[x["age"], x["gender"]])
+    married = (x["marital"] == 0).astype(int)
+    education = [
+        [2, 14, 6, 43, 23.5, 10, 1.3, 0.2],
+        [12, 27, 9, 19, 24.5, 6.5, 1.8, 0.2],
+        [16, 23, 9.5, 19, 22, 7, 3.2, 0.3],
+        [13.5, 21, 9.5, 19, 25.5, 7.7, 3.4, 0.4],
+        [12, 15, 7.4, 19.5, 30, 11, 4.6, 0.5],
+    ]
+    x["education"] = draw(np.array(education)[x["age"]])
+    idle = np.array([[14, 8, 10, 30, 80], [4, 3, 3, 12, 65]])[married, x["age"]]
+    x["earner"] = draw(np.column_stack([100 - idle, idle]))
+    family_size = [  # not married below 50, and from 50; married below 50, and from 50
+        [50, 23, 14, 8, 3.3, 1.2, 0.2, 0.1, 0.1, 0.1, 0.1],
+        [73, 17, 6, 2, 1, 0.4, 0.2, 0.1, 0.1, 0.1, 0.1],
+        [1, 21, 23, 28, 14, 7, 2.9, 1.1, 0.7, 0.7, 0.6],
+        [2.5, 67, 16, 9, 3.3, 1.2, 0.4, 0.3, 0.1, 0.1, 0.1],
+    ]
+    x["family_size"] = draw(np.array(family_size)[2 * married + (x["age"] > 2)])
+    cbsa = [[32, 62, 6], [32, 43, 25], [31, 54, 15], [39, 58, 3]]
+    x["cbsa"] = draw(np.array(cbsa)[x["region"]])
+    x["urban_type"] = draw(np.array([[96, 3, 1], [74, 9, 17], [2, 50, 48]])[x["cbsa"]])
+    rural = np.where(x["urban_type"] == 2, np.array([5, 5, 75])[x["cbsa"]], 0)
+    x["urban"] = draw(np.column_stack([100 - rural, rural]))
+
+    score = sum(np.array([*EFFECTS[name].values()])[x[name]] for name in EFFECTS)
+    # Below 65, not to earn costs twice as much.
+    score = score - np.where((x["earner"] == 1) & (x["age"] < 4), 0.4, 0)
+    unusual = rng.random(n) < 0.2
+    score = score + rng.normal(np.where(unusual, -0.5, 0), np.where(unusual, 1.1, 0.5))
+    share = (np.argsort(np.argsort(score)) + rng.random(n)) / n
+    # On these two scales the curve through the quantiles is nearly straight.
+    places, values = ndtri([*QUANTILES]), np.array([*QUANTILES.values()])
+    curve = PchipInterpolator(places, np.arcsinh(values / 1000))
+    income = 1000 * np.sinh(curve(np.clip(ndtri(share), places[0], places[-1])))
+    step = rng.choice([1, 1000, 5000, 10_000], size=n, p=[0.61, 0.29, 0.075, 0.025])
+    step = np.where(income < 5 * step, 1, step)  # a small income is not rounded so far
+    columns = {"income": (step * np.rint(income / step)).astype(np.int64)}
+    for name, levels in EFFECTS.items():
+        column = pd.Categorical.from_codes(x[name], [*levels])
+        columns[name] = column.remove_unused_categories()
+    return pd.DataFrame(columns)

@@ -176,13 +176,21 @@ class ScalarMatch(NamedTuple):
 
 
 def match_scalar_weight(
-    synthesizer, fit, risk, target, tolerance=0.005, max_steps=10, n_datasets=20
+    synthesizer,
+    fit,
+    risk,
+    target,
+    tolerance=0.005,
+    max_steps=10,
+    n_datasets=20,
+    **settings,
 ):
     """Search the one weight for all records whose file-level risk is the target.
 
     Every step refits with the seed and settings of `fit` (common random numbers). The
     next weight is where the line between the two nearest risks, one on either side,
-    meets the target.
+    meets the target; the difference of an end that stays twice counts half each time
+    (Illinois rule), since the risk is often nearly flat below weight 1.
 
     Parameters
     ----------
@@ -200,6 +208,8 @@ def match_scalar_weight(
         Largest number of refits.
     n_datasets : int
         m, the number of synthetic data sets that a risk is measured on.
+    **settings
+        Passed on to `synthesizer.synthesize`.
 
     Returns
     -------
@@ -222,12 +232,14 @@ def match_scalar_weight(
     P1, section 5, where the weight found is 0.455.
     """
     tolerance = as_number(tolerance, "tolerance", low=0, open_low=True)
-    settings = {
+    sampling = {
         name: fit.attrs[name] for name in ("draws", "tune", "chains", "random_seed")
     }
 
     def measure(fit):
-        synthetic = synthesizer.synthesize(fit, n_datasets, settings["random_seed"])
+        synthetic = synthesizer.synthesize(
+            fit, n_datasets, sampling["random_seed"], **settings
+        )
         risks = as_vector(risk(synthetic), "risk")
         return synthetic, float(risks.mean())
 
@@ -235,23 +247,26 @@ def match_scalar_weight(
     target = as_number(
         target, "target", low=0, high=start, open_low=True, open_high=True
     )
-    # The risk under weight 0 is that of the prior, and taken as 0.
-    below, above = (0.0, 0.0), (1.0, start)
-    path, best = [], None
+    # Weights and differences of the two ends. The risk under weight 0 is that of the
+    # prior, and taken as 0.
+    ends, values = [0.0, 1.0], [-target, start - target]
+    path, best, moved = [], None, None
     for _ in range(as_count(max_steps, "max_steps")):
-        weight = float(np.interp(target, (below[1], above[1]), (below[0], above[0])))
+        weight = float(np.interp(0, values, ends))
         fit = synthesizer.fit(
-            np.full(len(synthesizer.y), weight), progressbar=False, **settings
+            np.full(len(synthesizer.y), weight), progressbar=False, **sampling
         )
         synthetic, found = measure(fit)
-        path.append((weight, found, found - target))
-        if best is None or abs(found - target) < abs(best[0]):
-            best = found - target, ScalarMatch(weight, fit, synthetic, None)
-        if abs(found - target) <= tolerance:
+        difference = found - target
+        path.append((weight, found, difference))
+        if best is None or abs(difference) < abs(best[0]):
+            best = difference, ScalarMatch(weight, fit, synthetic, None)
+        if abs(difference) <= tolerance:
             break
-        below, above = (
-            (below, (weight, found)) if found > target else ((weight, found), above)
-        )
+        end = int(difference > 0)
+        if end == moved:
+            values[1 - end] /= 2
+        ends[end], values[end], moved = weight, difference, end
     if abs(best[0]) > tolerance:
         warnings.warn(
             f"no step came within tolerance {tolerance:g} of the risk {target:g}; "

@@ -366,8 +366,9 @@ class FakeSynthesizer:
             attrs={**settings, "model": "fake"}, weight=weights[0], step=len(self.fits)
         )
 
-    def synthesize(self, fit, n_datasets=20, random_seed=1):
+    def synthesize(self, fit, n_datasets=20, random_seed=1, **settings):
         self.draws.append((fit, n_datasets, random_seed))
+        self.settings = settings
         return np.full((n_datasets, N), [fit.weight] * N) + 10 * fit.step
 
 
@@ -410,20 +411,22 @@ def test_matched_weight(response, target, weight):
 
 
 def test_matched_weight_by_hand():
-    # Lines from (0, 0), (1/4, 1/16) and (2/5, 4/25) to (1, 1) meet 1/4 at these weights.
+    # Lines from (0, 0) and (1/4, 1/16) to (1, 1), and from (2/5, 4/25) to (1, 5/8),
+    # half of its distance having been taken away, meet 1/4 at these weights.
     found = match(risk_by_weight(lambda w: w**2), 0.25, tolerance=0.04)
-    np.testing.assert_allclose(found.path.weight, [1 / 4, 2 / 5, 13 / 28], rtol=1e-12)
+    np.testing.assert_allclose(found.path.weight, [1 / 4, 2 / 5, 16 / 31], rtol=1e-12)
     np.testing.assert_allclose(
         found.path.risk, np.square(found.path.weight), rtol=1e-12
     )
 
 
 def test_matched_weight_by_hand_from_above():
-    # Lines from (0, 0) to (1, 1), (1/4, 1/2) and (1/8, 8^-1/2) meet 1/4 at these weights.
+    # Lines from (0, 0) to (1, 1) and (1/4, 1/2), and from (0, 1/8), half of the distance
+    # having been taken away, to (1/8, 8^-1/2), meet 1/4 at these weights.
     with pytest.warns(UserWarning, match="no step"):
         found = match(risk_by_weight(lambda w: w**0.5), 0.25, max_steps=3)
     np.testing.assert_allclose(
-        found.path.weight, [1 / 4, 1 / 8, 8**-0.5 / 4], rtol=1e-9
+        found.path.weight, [1 / 4, 1 / 8, 1 / (8**1.5 - 8)], rtol=1e-9
     )
 
 
@@ -459,6 +462,17 @@ def test_twenty_data_sets_by_default():
     found = match(risk_by_weight(lambda w: w), 0.5, synthesizer)
     assert found.synthetic.shape == (20, N)
     assert [m for _, m, _ in synthesizer.draws] == [20, 20]
+
+
+def test_settings_of_synthesize_are_passed_on():
+    synthesizer = FakeSynthesizer()
+    match(risk_by_weight(lambda w: w), 0.5, synthesizer, allocation="weighted")
+    assert synthesizer.settings == {"allocation": "weighted"}
+
+
+def test_flat_risk_is_matched_in_few_steps():
+    found = match(risk_by_weight(lambda w: 0.9 * w**0.1), 0.5, max_steps=12)
+    assert abs(found.path.difference.iloc[-1]) <= 0.005
 
 
 def test_path():
