@@ -21,7 +21,7 @@ from pseudopost.synthesizers import Synthesizer
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # Components that sampling starts from; the others start empty.
-OCCUPIED = 3
+OCCUPIED = 4
 ALLOCATIONS = ("density", "weighted")
 
 
@@ -46,7 +46,11 @@ class MixtureSynthesizer(Synthesizer):
     The order of the components means nothing and may change within a chain, so
     convergence is judged on what does not depend on it: the log-likelihoods of ten
     records, and the mean and the distribution function of the data (group
-    ``label_invariant`` of a fit).
+    ``label_invariant`` of a fit). The chains start from the same weighted maximum
+    likelihood fit; they can agree and still miss another split into components.
+
+    With few coefficients, R not far above K, a few transitions can diverge: there the
+    posterior reaches to the edge where the components account for a whole prior scale.
 
     Parameters
     ----------
@@ -63,7 +67,8 @@ class MixtureSynthesizer(Synthesizer):
         about 5% of a value.
     shift : float
         Added to `y` before its logarithm is taken, and subtracted from synthetic
-        values. Values of 0 or less need one.
+        values. Values of 0 or less need one. It also helps where a few values are tiny:
+        their logarithms are far out, and chains take long to settle on them.
 
     Attributes
     ----------
