@@ -49,9 +49,6 @@ class MixtureSynthesizer(Synthesizer):
     ``label_invariant`` of a fit). The chains start from the same weighted maximum
     likelihood fit; they can agree and still miss another split into components.
 
-    With few coefficients, R not far above K, a few transitions can diverge: there the
-    posterior reaches to the edge where the components account for a whole prior scale.
-
     Parameters
     ----------
     y : array-like, shape (n,)
@@ -171,6 +168,10 @@ class MixtureSynthesizer(Synthesizer):
                 start["start_design"],
                 start["start_pull"],
                 log_t,
+                # The intercept is far from 0, however much of its scale T accounts for.
+                log_t[0].set(
+                    pt.logaddexp(2 * log_t[0], 2 * start["start_log_t"][0] - 4) / 2
+                ),
                 T,
                 K,
             )
@@ -458,7 +459,7 @@ def triangular_factor(log_d, o, K, D):
     return T, (degrees * log_diagonal - 0.5 * pt.exp(2 * log_diagonal)).sum()
 
 
-def coefficients(xi, information, design, pull, log_t, T, K, first=OCCUPIED):
+def coefficients(xi, information, design, pull, log_t, log_scale, T, K, first=OCCUPIED):
     r"""Move coefficients from where they have unit scale to where the model needs them.
 
     A component of many records is known to its standard errors, an empty one only to
@@ -478,6 +479,8 @@ def coefficients(xi, information, design, pull, log_t, T, K, first=OCCUPIED):
         :math:`M_k b_k`, with its estimated coefficients :math:`b_k`.
     log_t : TensorVariable, shape (R,)
         Log of the prior scales.
+    log_scale : TensorVariable, shape (R,)
+        What takes their place in :math:`P_k` for the components that start occupied.
     T : TensorVariable, shape (K, K)
         From :func:`triangular_factor`.
     K : int
@@ -489,8 +492,9 @@ def coefficients(xi, information, design, pull, log_t, T, K, first=OCCUPIED):
     beta : TensorVariable, shape (K, R)
     log_jacobian : TensorVariable
     """
+    prior = pt.exp(-2 * pt.where(np.arange(K)[:, None] < first, log_scale, log_t))
     root = pt.linalg.cholesky(
-        information[:, None, None] * design + pt.diag(pt.exp(-2 * log_t))
+        information[:, None, None] * design + prior[:, :, None] * pt.eye(log_t.shape[0])
     )
     push = (information[:, None] * pull)[..., None]
 

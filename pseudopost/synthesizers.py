@@ -172,6 +172,8 @@ class Synthesizer(ABC):
                 progress_bar=progressbar,
                 **self._settings,
             )
+        if fit["posterior"].sizes["draw"] < settings["draws"]:
+            raise KeyboardInterrupt("the fit was interrupted")
         if self._kept:
             fit["posterior"] = fit["posterior"].to_dataset()[list(self._kept)]
         stats = fit["sample_stats"].to_dataset()

@@ -41,8 +41,8 @@ class FakeNutpie:
     """Compiles nothing, returns what the test puts in `posterior` and `diverging`, and keeps every call."""
 
     def __init__(self):
-        self.posterior = {"mu": np.random.default_rng(1).normal(5, 0.1, size=(2, 500))}
-        self.diverging = np.zeros((2, 500), dtype=bool)
+        self.posterior = {"mu": np.random.default_rng(1).normal(5, 0.1, size=(2, 1000))}
+        self.diverging = np.zeros((2, 1000), dtype=bool)
         self.compiled = 0
         self.calls = []
 

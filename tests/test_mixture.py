@@ -275,6 +275,7 @@ def coefficient_inputs(R=4, K=3):
         "design": np.einsum("kir,kis->krs", A, A) / 6,
         "pull": rng.normal(size=(K, R)),
         "log_t": rng.normal(size=R),
+        "log_scale": rng.normal(size=R),
         "T": np.triu(rng.normal(size=(K, K)), 1) + np.diag([0.7, 1.3, 0.9]),
     }
 
@@ -284,8 +285,9 @@ def coefficients_of():
     """One compiled function for each number of components that start occupied."""
     xi = pt.tensor("xi", shape=(3, 4), dtype="float64")
     design, pull, T = pt.dtensor3("design"), pt.dmatrix("pull"), pt.dmatrix("T")
-    information, log_t = pt.dvectors("information", "log_t")
-    inputs = [xi, information, design, pull, log_t, T]
+    vectors = pt.dvectors("information", "log_t", "log_scale")
+    information, log_t, log_scale = vectors
+    inputs = [xi, information, design, pull, log_t, log_scale, T]
     functions = {
         first: pytensor.function(
             inputs,
@@ -307,10 +309,11 @@ def coefficients_of():
 def test_coefficients_are_centred_and_scaled(coefficients_of, information, first):
     given = coefficient_inputs()
     beta, _ = coefficients_of(first, information, **given)
-    T, inverse_square = given["T"], np.exp(-2 * given["log_t"])
+    T = given["T"]
     g = np.linalg.solve(T[:first, :first].T, beta[:first])
     for k, weight in enumerate(information):
         noise, prior_mean = given["xi"][k], 0
+        inverse_square = np.exp(-2 * given["log_scale" if k < first else "log_t"])
         if k >= first:
             noise = T[first:, k] @ given["xi"][first:]
             prior_mean = T[:first, k] @ g
@@ -1207,10 +1210,8 @@ def regression_fit(regressions):
     return fitted(regressions)
 
 
-def test_chains_of_an_easy_fit_agree(regression_fit):
-    problems = regression_fit.attrs["not_converged"]
-    assert "R-hat" not in problems
-    assert "effective sample size" not in problems
+def test_an_easy_fit_converges(regression_fit):
+    assert not regression_fit.attrs["not_converged"]
 
 
 def test_a_fit_warns_of_nothing_else(regression_fit):

@@ -281,6 +281,17 @@ def test_settings_reach_the_sampler(fake_nutpie):
     assert call["seed"] == 7
 
 
+def test_an_interrupted_fit_is_not_returned(monkeypatch, poisson):
+    sample = nutpie.sample
+    monkeypatch.setattr(
+        nutpie,
+        "sample",
+        lambda *args, **settings: sample(*args, **settings | {"draws": 5}),
+    )
+    with pytest.raises(KeyboardInterrupt, match="interrupted"):
+        poisson.fit(draws=6, tune=10, progressbar=False)
+
+
 def test_a_fit_keeps_its_own_weights(fake_nutpie):
     weights = np.array([1, 0.5, 0.25])
     fit = pp.PoissonSynthesizer([4, 5, 6]).fit(weights)
@@ -364,10 +375,10 @@ def test_a_fit_that_has_not_converged_warns_wherever_it_is_used(
     assert len(sample_calls) == 1
 
 
-MIXED = np.random.default_rng(1).normal(5, 0.1, size=(2, 500))
+MIXED = np.random.default_rng(1).normal(5, 0.1, size=(2, 1000))
 SHIFTED = MIXED + np.array([[0], [0.1]])
 ONE_STUCK = np.where([[True], [False]], 5, MIXED)
-SLOW = 5 + np.random.default_rng(1).normal(0, 0.01, size=(1, 500)).cumsum(axis=1)
+SLOW = 5 + np.random.default_rng(1).normal(0, 0.01, size=(1, 1000)).cumsum(axis=1)
 RHAT = "R-hat {rhat:.3f} above 1.05"
 ESS = "bulk effective sample size {ess:.0f} below %s"
 DIVERGED = "3 divergent transitions"
@@ -389,7 +400,7 @@ DIVERGED = "3 divergent transitions"
 def test_each_problem_is_named_with_its_number(fake_nutpie, bad, diverging, problems):
     chains = len(bad)
     fake_nutpie.posterior = {"good": MIXED[:chains], "bad": bad}
-    fake_nutpie.diverging = np.zeros((chains, 500), dtype=bool)
+    fake_nutpie.diverging = np.zeros((chains, 1000), dtype=bool)
     fake_nutpie.diverging[0, :diverging] = True
     poisson = pp.PoissonSynthesizer([4, 5, 6])
     if not problems:
