@@ -22,6 +22,8 @@ from pseudopost.synthesizers import Synthesizer
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # Components that sampling starts from; the others start empty.
 OCCUPIED = 4
+# Log of the smallest share of its starting variance that moves the intercept.
+FLOOR = -4.0
 ALLOCATIONS = ("density", "weighted")
 
 
@@ -170,7 +172,7 @@ class MixtureSynthesizer(Synthesizer):
                 log_t,
                 # The intercept is far from 0, however much of its scale T accounts for.
                 log_t[0].set(
-                    pt.logaddexp(2 * log_t[0], 2 * start["start_log_t"][0] - 4) / 2
+                    pt.logaddexp(2 * log_t[0], 2 * start["start_log_t"][0] + FLOOR) / 2
                 ),
                 T,
                 K,
@@ -714,9 +716,11 @@ def start_of_sampling(log_y, X, weights, K, min_sigma, starts=3, seed=0):
     t = np.clip(np.sqrt((beta[:occupied] ** 2).mean(axis=0)), 0.05, None)
     pull = np.einsum("krs,ks->kr", design, beta)
     xi = np.zeros((K, R))
+    prior = t**-2
+    prior[0] /= 1 + math.exp(FLOOR)
     for k in range(occupied):
         information = total * pi[k] / sigma[k] ** 2
-        precision = information * design[k] + np.diag(t**-2)
+        precision = information * design[k] + np.diag(prior)
         centre = np.linalg.solve(precision, information * pull[k])
         xi[k] = np.linalg.cholesky(precision).T @ (beta[k] - centre)
     root = np.sqrt(total * pi)
