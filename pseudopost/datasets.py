@@ -62,6 +62,13 @@ QUANTILES = {
 }
 
 
+def _as_shares(shares, length=None):
+    shares = as_vector(shares, "shares", length=length, low=0, high=1)
+    if not np.isclose(shares.sum(), 1, rtol=0, atol=1e-9):
+        raise ValueError(f"shares must sum to 1; they sum to {shares.sum():g}")
+    return shares
+
+
 def negative_binomial_mixture(
     n=1000, mu=(100, 100), phi=(5, 20), shares=(0.2, 0.8), random_seed=1
 ):
@@ -92,9 +99,7 @@ def negative_binomial_mixture(
     ----------
     P3, section 2.1.
     """
-    shares = as_vector(shares, "shares", low=0, high=1)
-    if not np.isclose(shares.sum(), 1, rtol=0, atol=1e-9):
-        raise ValueError(f"shares must sum to 1; they sum to {shares.sum():g}")
+    shares = _as_shares(shares)
     mu = as_vector(mu, "mu", length=len(shares), low=np.finfo(float).tiny)
     phi = as_vector(phi, "phi", length=len(shares), low=np.finfo(float).tiny)
     rng = np.random.default_rng(as_seed(random_seed))
@@ -113,10 +118,11 @@ def lognormal_mixture(
     """Skewed positive values from two lognormal regressions on 15 categorical columns.
 
     P1 gives neither its parameters nor its levels; the defaults are chosen so that what
-    it shows of its file holds. In the first component the median is 0.1 or 1, by the
-    column ``x6``, and the other columns change it little: these are the two modes. In
-    the second, small one the columns place each value almost exactly, anywhere between
-    the modes and up to about 3.5: these are the records of high risk.
+    it shows of its file holds, but for a high skewness. In the first component the
+    median is 0.1 or 1, by the column ``x6``, and the other columns change it little:
+    these are the two modes. In the second, small one the columns place each value
+    almost exactly, anywhere between the modes and up to about 3.5: these are the
+    records of high risk.
 
     Parameters
     ----------
@@ -147,9 +153,7 @@ def lognormal_mixture(
     P1, section 5.
     """
     n = as_count(n, "n", low=2)
-    shares = as_vector(shares, "shares", length=2, low=0, high=1)
-    if not np.isclose(shares.sum(), 1, rtol=0, atol=1e-9):
-        raise ValueError(f"shares must sum to 1; they sum to {shares.sum():g}")
+    shares = _as_shares(shares, length=2)
     spread = as_vector(spread, "spread", length=2, low=0)
     noise = as_vector(noise, "noise", length=2, low=0)
     rng = np.random.default_rng(as_seed(random_seed))
