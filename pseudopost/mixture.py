@@ -1,6 +1,9 @@
 """The mixture of regressions of P1 and P2, and what makes it quick to sample."""
 
 import math
+import zlib
+from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 import numba
@@ -20,6 +23,8 @@ from pseudopost.likelihood import weighted_likelihood
 from pseudopost.synthesizers import Synthesizer
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+# Of the exponential, the highest power first.
+TAYLOR = tuple(1 / math.factorial(j) for j in range(12, -1, -1))
 # Components that sampling starts from; the others start empty.
 OCCUPIED = 4
 # Log of the smallest share of its starting variance that moves the intercept.
@@ -118,10 +123,12 @@ class MixtureSynthesizer(Synthesizer):
         }
         with pm.Model(coords=coords) as model:
             start = {
-                name: pm.Data(name, np.zeros(shape))
+                name: pm.Data(name, np.zeros(shape), shape=shape)
                 for name, shape in self._start_shapes.items()
             }
             total = pm.Data("start_total", 1.0)
+            log_y = pm.Data("log_y", self.log_y, shape=(n,))
+            X = pm.Data("X", self.X, shape=(n, R))
 
             # Eqs 3 and 4, by expected counts. Their sum means nothing; with a
             # Gamma(total, 1) prior on it they hardly depend on each other.
@@ -182,10 +189,10 @@ class MixtureSynthesizer(Synthesizer):
             pm.Deterministic("s", s, dims="predictor")
             pm.Potential("beta_prior", chi + rows + jacobian)
 
-            mean = pt.dot(pt.as_tensor(self.X), beta.T)
+            mean = pt.dot(beta, X.T)
             weighted_likelihood(
                 "y",
-                mixture_log_density(self.log_y, mean, log_pi, pt.log(sigma)),
+                mixture_log_density(log_y, mean, log_pi, pt.log(sigma)),
                 np.ones(n),
                 dims="record",
             )
@@ -195,10 +202,10 @@ class MixtureSynthesizer(Synthesizer):
     def _start_shapes(self):
         K, R = self.K, self.X.shape[1]
         return {
-            "start_share": K,
-            "start_log_sigma": K,
-            "start_z": K,
-            "start_log_t": R,
+            "start_share": (K,),
+            "start_log_sigma": (K,),
+            "start_z": (K,),
+            "start_log_t": (R,),
             "start_xi": (K, R),
             "start_design": (K, R, R),
             "start_pull": (K, R),
@@ -278,7 +285,7 @@ class MixtureSynthesizer(Synthesizer):
         with np.errstate(divide="ignore"):
             log_pi = np.log(pi)
         rows = [
-            normal_mixture(self.log_y, self.X @ b.T, p, np.log(s))[0]
+            normal_mixture(self.log_y, b @ self.X.T, p, np.log(s))[0]
             for p, b, s in zip(log_pi, beta, sigma, strict=True)
         ]
         attrs = {key: fit.attrs[key] for key in ("not_converged",) if key in fit.attrs}
@@ -555,15 +562,15 @@ def plain_mixture_log_density(y, mean, log_pi, log_sigma):
     Parameters
     ----------
     y : array-like, shape (n,)
-    mean : TensorVariable, shape (n, K)
+    mean : TensorVariable, shape (K, n)
     log_pi, log_sigma : TensorVariable, shape (K,)
 
     Returns
     -------
     TensorVariable, shape (n,)
     """
-    logp = pm.logp(pm.Normal.dist(mean, pt.exp(log_sigma)), pt.as_tensor(y)[:, None])
-    return pt.logsumexp(log_pi + logp, axis=1)
+    logp = pm.logp(pm.Normal.dist(mean, pt.exp(log_sigma)[:, None]), pt.as_tensor(y))
+    return pt.logsumexp(log_pi[:, None] + logp, axis=0)
 
 
 def mixture_log_density(y, mean, log_pi, log_sigma):
@@ -572,7 +579,7 @@ def mixture_log_density(y, mean, log_pi, log_sigma):
     Parameters
     ----------
     y : array-like, shape (n,)
-    mean : TensorVariable, shape (n, K)
+    mean : TensorVariable, shape (K, n)
     log_pi, log_sigma : TensorVariable, shape (K,)
 
     Returns
@@ -582,44 +589,60 @@ def mixture_log_density(y, mean, log_pi, log_sigma):
     return NormalMixture()(pt.as_tensor(y), mean, log_pi, log_sigma)[0]
 
 
-@numba.njit(error_model="numpy", fastmath={"contract", "nsz", "reassoc", "arcp"})
+compiled = partial(
+    numba.njit, error_model="numpy", fastmath={"contract", "nsz", "reassoc", "arcp"}
+)
+
+
+@compiled(inline="always")
+def exp_of_negative(x):
+    """Exponential of a number of 0 or less, written so that it is vectorised.
+
+    Below -40 it is 0: in a sum with exp(0) the term is lost in rounding.
+    """
+    value = 0.0
+    for coefficient in TAYLOR:
+        value = value * (x / 128) + coefficient
+    for _ in range(7):
+        value *= value
+    return 0.0 if x < -40.0 else value
+
+
+@compiled()
 def normal_mixture(y, mean, log_pi, log_sigma):
-    """Log density of each value, shape (n,), and its share per component, (n, K)."""
-    n, K = mean.shape
-    logp, share, log_term = np.empty(n), np.empty((n, K)), np.empty(K)
+    """Log density of each value, shape (n,), and its share per component, (K, n)."""
+    K, n = mean.shape
+    share, largest, total = np.empty((K, n)), np.full(n, -np.inf), np.zeros(n)
     constant = log_pi - log_sigma - HALF_LOG_2PI
     inverse = np.exp(-log_sigma)
-    for i in range(n):
-        largest = -np.inf
-        for k in range(K):
-            z = (y[i] - mean[i, k]) * inverse[k]
-            log_term[k] = constant[k] - 0.5 * z * z
-            largest = max(largest, log_term[k])
-        total = 0.0
-        for k in range(K):
-            # Below exp(-40) a term is lost in rounding, and needs no exponential.
-            below = log_term[k] - largest
-            share[i, k] = math.exp(below) if below > -40 else 0.0
-            total += share[i, k]
-        for k in range(K):
-            share[i, k] /= total
-        logp[i] = largest + math.log(total)
-    return logp, share
+    for k in range(K):
+        for i in range(n):
+            z = (y[i] - mean[k, i]) * inverse[k]
+            share[k, i] = constant[k] - 0.5 * z * z
+            largest[i] = max(largest[i], share[k, i])
+    for k in range(K):
+        for i in range(n):
+            share[k, i] = exp_of_negative(share[k, i] - largest[i])
+            total[i] += share[k, i]
+    share /= total
+    return largest + np.log(total), share
 
 
-@numba.njit(error_model="numpy", fastmath={"contract", "nsz", "reassoc", "arcp"})
+@compiled()
 def normal_mixture_pullback(g, y, mean, log_sigma, share):
     """Gradients of sum_i g_i logp_i in the means, the log shares and the log sigmas."""
-    n, K = mean.shape
-    by_mean, by_pi, by_sigma = np.empty((n, K)), np.zeros(K), np.zeros(K)
+    K, n = mean.shape
+    by_mean, by_pi, by_sigma = np.empty((K, n)), np.empty(K), np.empty(K)
     inverse = np.exp(-log_sigma)
-    for i in range(n):
-        for k in range(K):
-            weight = g[i] * share[i, k]
-            z = (y[i] - mean[i, k]) * inverse[k]
-            by_mean[i, k] = weight * z * inverse[k]
-            by_pi[k] += weight
-            by_sigma[k] += weight * (z * z - 1)
+    for k in range(K):
+        total, squares = 0.0, 0.0
+        for i in range(n):
+            weight = g[i] * share[k, i]
+            z = (y[i] - mean[k, i]) * inverse[k]
+            by_mean[k, i] = weight * z * inverse[k]
+            total += weight
+            squares += weight * z * z
+        by_pi[k], by_sigma[k] = total, squares - total
     return by_mean, by_pi, by_sigma
 
 
@@ -664,14 +687,18 @@ class NormalMixturePullback(Op):
             output[0] = value
 
 
+# PyTensor keeps compiled code on disk, and would use it after a change of this file.
+STAMP = zlib.crc32(Path(__file__).read_bytes())
+
+
 @register_funcify_default_op_cache_key(NormalMixture)
 def _compile_normal_mixture(op, **kwargs):
-    return normal_mixture
+    return normal_mixture, STAMP
 
 
 @register_funcify_default_op_cache_key(NormalMixturePullback)
 def _compile_normal_mixture_pullback(op, **kwargs):
-    return normal_mixture_pullback
+    return normal_mixture_pullback, STAMP
 
 
 def start_of_sampling(log_y, X, weights, K, min_sigma, starts=3, seed=0):
@@ -769,26 +796,27 @@ def expectation_maximization(
     # A weak prior: standard deviation .5 for the coefficients, 10 for the intercept.
     ridge = np.diag(np.r_[0.01, np.full(R - 1, 4.0)])
     residual = log_y - X @ np.linalg.lstsq(X, log_y)[0]
-    share = np.full((n, K), 0.3 / K)
-    share[np.arange(n), (residual.argsort().argsort() * K) // n] += 0.7
+    share = np.full((K, n), 0.3 / K)
+    share[(residual.argsort().argsort() * K) // n, np.arange(n)] += 0.7
     share *= rng.gamma(2, size=share.shape)
-    share /= share.sum(axis=1, keepdims=True)
+    share /= share.sum(axis=0)
     sigma, objective = np.full(K, residual.std() + min_sigma), -np.inf
     for _ in range(max_steps):
-        weight = weights[:, None] * share
-        count = weight.sum(axis=0) + 1e-6
+        weight = weights * share
+        count = weight.sum(axis=1) + 1e-6
         pi = count / count.sum()
-        gram = np.stack([(X * column[:, None]).T @ X for column in weight.T])
+        gram = np.stack([(X * row[:, None]).T @ X for row in weight])
         beta = np.stack(
             [
-                np.linalg.solve(gram[k] + ridge * sigma[k] ** 2, X.T @ (w * log_y))
-                for k, w in enumerate(weight.T)
+                np.linalg.solve(gram[k] + ridge * sigma[k] ** 2, X.T @ (row * log_y))
+                for k, row in enumerate(weight)
             ]
         )
-        squares = (log_y[:, None] - X @ beta.T) ** 2
-        sigma = np.sqrt(((weight * squares).sum(axis=0) + 0.1) / (count + 1))
+        mean = beta @ X.T
+        squares = (log_y - mean) ** 2
+        sigma = np.sqrt(((weight * squares).sum(axis=1) + 0.1) / (count + 1))
         sigma = np.maximum(sigma, 1.2 * min_sigma)
-        logp, share = normal_mixture(log_y, X @ beta.T, np.log(pi), np.log(sigma))
+        logp, share = normal_mixture(log_y, mean, np.log(pi), np.log(sigma))
         last, objective = (
             objective,
             weights @ logp - 0.5 * np.sum((beta @ ridge) * beta),

@@ -26,6 +26,9 @@ from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
 # Chance alone takes R-hat beyond 1.02 now and then in two chains of 500 draws.
 MAX_RHAT = 1.05
 MIN_ESS_PER_CHAIN = 100
+# Compiled models by form, to serve other data too; the oldest goes when a ninth comes.
+COMPILED = {}
+MAX_COMPILED = 8
 PACKAGES = ("pymc", "pytensor", "nutpie", "numba", "numpy")
 VERSIONS = {"pseudopost": __version__} | {name: version(name) for name in PACKAGES}
 
@@ -63,20 +66,45 @@ class Synthesizer(ABC):
 
     @cached_property
     def _compiled(self):
-        return nutpie.compile_pymc_model(self.model, var_names=self._kept)
+        if self._form not in COMPILED:
+            model = nutpie.compile_pymc_model(self.model, var_names=self._kept)
+            if len(COMPILED) == MAX_COMPILED:
+                del COMPILED[next(iter(COMPILED))]
+            COMPILED[self._form] = model
+        return COMPILED[self._form]
+
+    @cached_property
+    def _graph(self):
+        return [self.model.logp(), *self.model.deterministics]
+
+    @cached_property
+    def _shared(self):
+        inputs = ancestors(self._graph)
+        return [v for v in inputs if isinstance(v, TensorSharedVariable)]
+
+    @cached_property
+    def _form(self):
+        """Hash of the model without its data: equal forms share a compiled model."""
+        graph = debugprint(self._graph, file="str", print_type=True)
+        constants = [
+            np.asarray(v.data)
+            for v in ancestors(self._graph)
+            if isinstance(v, Constant)
+        ]
+        shapes = {
+            variable.name: variable.get_value().shape for variable in self._shared
+        }
+        coords = dict(self.model.coords)
+        name = type(self).__name__
+        return joblib.hash((name, graph, constants, shapes, coords, self._kept))
 
     @cached_property
     def _fingerprint(self):
-        """Hash of the model's graph, constants and data: equal models, equal hashes."""
-        graph = [self.model.logp(), *self.model.deterministics]
-        inputs = list(ancestors(graph))
-        data = [v.data for v in inputs if isinstance(v, Constant)]
-        data += [v.get_value() for v in inputs if isinstance(v, TensorSharedVariable)]
-        arrays = [np.asarray(values) for values in data]
-        return joblib.hash((type(self).__name__, debugprint(graph, file="str"), arrays))
+        """Hash of the model and its data: equal models, equal hashes."""
+        return joblib.hash((self._form, [v.get_value() for v in self._shared]))
 
     def __getstate__(self):
-        built = ("model", "_compiled", "_fingerprint")
+        built = ("model", "_compiled", "_graph", "_shared", "_form", "_fingerprint")
         return {
             name: value for name, value in self.__dict__.items() if name not in built
         }
@@ -93,7 +121,7 @@ class Synthesizer(ABC):
         """Sample the pseudo posterior with NUTS.
 
         The model is compiled at the first fit and re-used for every later weight
-        vector.
+        vector, and by models of the same form.
 
         Parameters
         ----------
@@ -152,17 +180,20 @@ class Synthesizer(ABC):
 
     def _data(self, weights):
         """Return the model's data by name; a subclass adds its own."""
-        return {"y_weights": weights}
+        data = {variable.name: variable.get_value() for variable in self._shared}
+        return data | {"y_weights": weights}
 
     def _complete(self, fit):
         """Return `fit` with what a subclass adds."""
         return fit
 
     def _sample(self, weights, settings, progressbar):
+        data = self._data(weights)
+        known = [variable.name for variable in self._compiled.shared_var_keys]
         # Chains run side by side; linear algebra in threads of its own only slows them.
         with threadpool_limits(1):
             fit = nutpie.sample(
-                self._compiled.with_data(**self._data(weights)),
+                self._compiled.with_data(**{name: data[name] for name in known}),
                 draws=settings["draws"],
                 tune=settings["tune"],
                 chains=settings["chains"],

@@ -1,4 +1,5 @@
 import os
+from types import MappingProxyType
 
 import matplotlib as mpl
 import numpy as np
@@ -8,6 +9,7 @@ import xarray as xr
 from hypothesis import settings
 
 import pseudopost as pp
+from pseudopost import synthesizers
 
 os.environ["PSEUDOPOST_PROGRESS"] = "off"
 mpl.use("Agg")
@@ -40,6 +42,8 @@ def fit(synthesizer):
 class FakeNutpie:
     """Compiles nothing, returns what the test puts in `posterior` and `diverging`, and keeps every call."""
 
+    shared_var_keys = MappingProxyType({})
+
     def __init__(self):
         self.posterior = {"mu": np.random.default_rng(1).normal(5, 0.1, size=(2, 1000))}
         self.diverging = np.zeros((2, 1000), dtype=bool)
@@ -50,7 +54,7 @@ class FakeNutpie:
         self.compiled += 1
         return self
 
-    def with_data(self, y_weights):
+    def with_data(self):
         return self
 
     def sample(self, compiled, **settings):
@@ -71,6 +75,7 @@ class FakeNutpie:
 def fake_nutpie(monkeypatch):
     """Nutpie replaced where only the calls matter, not the draws."""
     fake = FakeNutpie()
+    monkeypatch.setattr(synthesizers, "COMPILED", {})
     monkeypatch.setattr(nutpie, "compile_pymc_model", fake.compile_pymc_model)
     monkeypatch.setattr(nutpie, "sample", fake.sample)
     return fake

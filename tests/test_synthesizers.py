@@ -14,6 +14,7 @@ from exact import negative_binomial, normal_mean, poisson_gamma
 from scipy import stats
 
 import pseudopost as pp
+from pseudopost import synthesizers
 
 PRIOR = {"shape": 500.0, "rate": 10.0}
 SYNTHESIZERS = {
@@ -216,6 +217,7 @@ def test_the_model_is_compiled_once(monkeypatch, counts):
         return compile_model(model, **settings)
 
     monkeypatch.setattr(nutpie, "compile_pymc_model", counted)
+    monkeypatch.setattr(synthesizers, "COMPILED", {})
     poisson = pp.PoissonSynthesizer(counts, **PRIOR)
     assert compiled == []
     means = [
@@ -534,6 +536,30 @@ class SharedData(NormalSynthesizer):
 def test_models_with_other_shared_data_differ():
     fingerprints = {SharedData([y, 1.0])._fingerprint for y in (0, 0, 100)}
     assert len(fingerprints) == 2
+
+
+def test_models_of_one_form_share_a_compiled_model(monkeypatch):
+    monkeypatch.setattr(synthesizers, "COMPILED", {})
+    first, second, longer = (SharedData(y) for y in ([0.0, 1], [5.0, 6], [5.0, 6, 7]))
+    first.fit(draws=500, tune=200)
+    fit = second.fit(draws=500, tune=200)
+    assert second._compiled is first._compiled
+    assert longer._compiled is not first._compiled
+    synthesizers.COMPILED.clear()
+    alone = SharedData([5.0, 6])
+    assert alone._compiled is not first._compiled
+    xr.testing.assert_equal(
+        fit["posterior"].to_dataset(),
+        alone.fit(draws=500, tune=200)["posterior"].to_dataset(),
+    )
+
+
+def test_the_oldest_compiled_model_is_given_up(fake_nutpie):
+    models = [SharedData(np.zeros(n)) for n in range(1, 10)]
+    for model in models:
+        assert model._compiled is fake_nutpie
+    assert fake_nutpie.compiled == 9
+    assert set(synthesizers.COMPILED) == {model._form for model in models[1:]}
 
 
 # Input
