@@ -574,7 +574,7 @@ def plain_mixture_log_density(y, mean, log_pi, log_sigma):
 
 
 def mixture_log_density(y, mean, log_pi, log_sigma):
-    """Compute :func:`plain_mixture_log_density` in one pass over the records.
+    """Compute :func:`plain_mixture_log_density` in compiled loops over the records.
 
     Parameters
     ----------
