@@ -1,4 +1,4 @@
-"""Simulated files on which the papers' results can be shown."""
+"""Stand-ins for the files of the papers, and readers of the public ones."""
 
 import numpy as np
 import pandas as pd
@@ -60,6 +60,51 @@ QUANTILES = {
     0.9994: 970_000,
     1 - 1.6e-4: 1_800_000,
 }
+
+# Interview files by predictor: the columns it can be read from, best first, and codes.
+EDUCATION = list(EFFECTS["education"])[::-1]
+MARITAL = dict(zip("12345", EFFECTS["marital"], strict=True))
+CODES = {
+    "gender": {
+        "SEX_REF": {"1": "Male", "2": "Female"},
+        "SEX": {"M": "Male", "F": "Female"},
+    },
+    "education": {
+        "EDUC_REF": dict(zip(["0", *map(str, range(10, 17))], EDUCATION, strict=True))
+        | {"17": "Graduate degree"},
+        "EDUCA": dict(zip("12345678", EDUCATION, strict=True)),
+    },
+    "region": {"REGION": dict(zip("1234", EFFECTS["region"], strict=True))},
+    "urban": {"BLS_URBN": {"1": "Urban", "2": "Rural"}},
+    "marital": {
+        "MARITAL1": MARITAL,
+        "MARITAL": MARITAL,
+        "FAM_TYPE": dict.fromkeys("12345", "Married")
+        | dict.fromkeys("6789", "Not married"),
+    },
+    "metropolitan": {
+        "SMSASTAT": {"1": "Urbanized area", "2": "Urban cluster"},
+        "POPSIZE": dict.fromkeys("1234", "Urbanized area") | {"5": "Urban cluster"},
+    },
+    "cbsa": {
+        "POPSIZE": dict.fromkeys("12", "Large area")
+        | dict.fromkeys("34", "Medium area")
+        | {"5": "Small area"}
+    },
+    "earner": {
+        "EARNCOMP": dict.fromkeys("1234", "Earner")
+        | dict.fromkeys("5678", "Not an earner"),
+        "EARNER": {"Y": "Earner", "N": "Not an earner"},
+        "INCNONW1": {"": "Earner"} | dict.fromkeys("123456", "Not an earner"),
+    },
+}
+NUMBERS = {
+    "income": ["FINCBTXM", "FINCBTAX"],
+    "age": ["AGE_REF", "AGE"],
+    "family_size": ["FAM_SIZE"],
+}
+# Blank in the public file where a place could be recognised.
+SUPPRESSED = ("region", "metropolitan", "cbsa")
 
 
 def _as_shares(shares, length=None):
@@ -271,3 +316,109 @@ def consumer_expenditure(n=6208, random_seed=1):
         column = pd.Categorical.from_codes(x[name], [*levels])
         columns[name] = column.remove_unused_categories()
     return pd.DataFrame(columns)
+
+
+def read_consumer_expenditure(path):
+    """Read a public interview file of the Consumer Expenditure Surveys.
+
+    The Bureau of Labor Statistics publishes one zip file a year; the file of a quarter
+    is called ``fmli``, as in ``fmli171x.csv`` of ``intrvw17.zip``. Consumer units with
+    an income that was not given have 0 in quarters without the imputed income
+    ``FINCBTXM``.
+
+    Parameters
+    ----------
+    path : path-like or file-like
+        The comma-separated file.
+
+    Returns
+    -------
+    DataFrame, shape (n, 11)
+        The columns of :func:`consumer_expenditure`, in its order and with its levels,
+        apart from four differences that come from the public file. ``urban_type`` and
+        ``cbsa``, which are not published, have the nearest that is. The first is
+        "Rural" where ``urban`` is, so that a regression without a prior cannot have
+        both; elsewhere "Urbanized area" in a metropolitan area, and "Urban cluster"
+        outside. The second has the size of the primary sampling unit: "Large area"
+        above about a million people, "Small area" below about 100,000, and "Medium
+        area". A place that was suppressed has the level "Suppressed". Without
+        ``MARITAL1``, ``marital`` is "Married" or "Not married", by the type of family.
+        Levels that do not occur are left out.
+
+    Raises
+    ------
+    ValueError
+        If the file is not such a file, a column is missing, or a code is unknown.
+
+    References
+    ----------
+    P1, section 1.1; P2, Table 1.
+    """
+    try:
+        file = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as e:
+        raise ValueError(f"path must be a comma-separated file; got {path!s}") from e
+    if file.empty:
+        raise ValueError(f"path must have records; got none in {path!s}")
+    file = file.rename(columns=str.upper).reset_index(drop=True)
+    found = {
+        name: next((column for column in columns if column in file), None)
+        for name, columns in {**NUMBERS, **CODES}.items()
+    }
+    missing = [
+        " or ".join({**NUMBERS, **CODES}[name])
+        for name, column in found.items()
+        if column is None
+    ]
+    if missing:
+        raise ValueError(
+            "path must be an interview file (fmli); it has no column "
+            f"{', no '.join(missing)}"
+        )
+    number = {name: _as_numbers(file[found[name]]) for name in NUMBERS}
+    for name, low in [("age", 0), ("family_size", 1)]:
+        _refuse(number[name] < low, file[found[name]], f"at least {low}")
+    levels = {
+        name: _as_levels(file[found[name]], codes[found[name]], name in SUPPRESSED)
+        for name, codes in CODES.items()
+    }
+    ages = list(EFFECTS["age"])
+    limits = [0, 25, 35, 50, 65, np.inf]
+    levels["age"] = pd.cut(number["age"], limits, False, ages, ordered=False)
+    size = number["family_size"].clip(upper=11).astype(int) - 1
+    levels["family_size"] = np.array([*EFFECTS["family_size"]])[size]
+    rural = levels["urban"] == "Rural"
+    levels["urban_type"] = levels["metropolitan"].mask(rural, "Rural")
+    columns = {"income": number["income"]}
+    for name, known in EFFECTS.items():
+        own = list(CODES[name][found[name]].values()) if name in CODES else []
+        order = dict.fromkeys([*known, *own, "Suppressed"])
+        column = pd.Categorical(levels[name], [*order])
+        columns[name] = column.remove_unused_categories()
+    return pd.DataFrame(columns)
+
+
+def _as_numbers(column):
+    """Finite numbers of a column of text."""
+    values = pd.to_numeric(column, errors="coerce")
+    _refuse(~np.isfinite(values), column, "a finite number")
+    return values
+
+
+def _as_levels(column, codes, may_be_blank):
+    """Levels that the codes of a column of text stand for."""
+    # 01, 1 and 1.0 are one code; NA and a single dot are blank.
+    text = column.str.strip().replace({"NA": "", ".": ""})
+    text = text.str.replace(r"\.0$", "", regex=True)
+    text = text.str.replace(r"^0+(?=\d)", "", regex=True)
+    levels = text.map(codes)
+    if may_be_blank:
+        levels = levels.mask(text == "", "Suppressed")
+    _refuse(levels.isna(), column, f"one of {', '.join(c or 'blank' for c in codes)}")
+    return levels
+
+
+def _refuse(bad, column, rule):
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise ValueError(f"{column.name} must be {rule}; record {i} has {column[i]!r}")

@@ -14,11 +14,15 @@ PALETTE = {
     "CW_final": "#009E73",
     "Scalar": "#CC79A7",
     "Vector": "#332288",
+    "Marginal": "#AA0044",
+    "Pairwise": "#88CC55",
+    "Top-coded": "#BB7744",
 }
+MIDDLES = {"median": np.median, "mean": np.mean}
 
 
-def violins(samples, *, ylabel, ax=None):
-    """One violin per series, with its median and its largest value marked.
+def violins(samples, *, ylabel, middle="median", ax=None):
+    """One violin per series, with its median or mean and its largest value marked.
 
     Parameters
     ----------
@@ -26,6 +30,7 @@ def violins(samples, *, ylabel, ax=None):
         Values by series; a name of :data:`PALETTE` has its own colour.
     ylabel : str
         Quantity and unit.
+    middle : {"median", "mean"}
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -34,8 +39,10 @@ def violins(samples, *, ylabel, ax=None):
 
     References
     ----------
-    P3, Figures 1, 4a, 4c, 4d, 5c and 5d.
+    P1, Figures 8 and 19; P2, Figures 5, 7 and 13; P3, Figures 1, 4a, 4c, 4d, 5c and 5d.
     """
+    if middle not in MIDDLES:
+        raise ValueError(f"middle must be one of {(*MIDDLES,)}; got {middle!r}")
     ax = _axes(ax)
     values = [np.asarray(v, dtype=float).ravel() for v in samples.values()]
     places = np.arange(len(values))
@@ -44,11 +51,11 @@ def violins(samples, *, ylabel, ax=None):
         body.set(facecolor=_colour(name), edgecolor="black", alpha=0.8, linewidth=0.6)
     ax.scatter(
         places,
-        [np.median(v) for v in values],
+        [MIDDLES[middle](v) for v in values],
         marker="_",
         s=220,
         color="black",
-        label="median",
+        label=middle,
     )
     ax.scatter(
         places,
@@ -131,6 +138,116 @@ def weights_before_after(before, after, *, name, ax=None):
     ax.set(xlabel="Weight before", ylabel="Weight after", title=name)
     ax.set_xlim(-0.03, 1.03)
     ax.set_ylim(-0.03, 1.03)
+    return ax
+
+
+def risks_before_after(before, after, *, name, rise=0.25, limit=0.5, ax=None):
+    """Risks after weighting against risks before, with the records made worse.
+
+    Parameters
+    ----------
+    before, after : array-like, shape (n,)
+        Identification risks in [0, 1].
+    name : str
+        Series of `after`, for colour and label.
+    rise : float
+        Records whose risk rises by more are marked.
+    limit : float
+        A risk that should not be exceeded, drawn as a horizontal line.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    References
+    ----------
+    P2, Figures 6, 8 and 9.
+    """
+    ax = _axes(ax)
+    before, after = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
+    worse = after - before > rise
+    ax.scatter(before[~worse], after[~worse], s=6, color=_colour(name), alpha=0.35)
+    ax.scatter(
+        before[worse],
+        after[worse],
+        s=26,
+        color="#F0E442",
+        edgecolor="black",
+        linewidth=0.6,
+        label=f"up by more than {rise:g}",
+    )
+    ax.axline((0, 0), slope=1, color="#0072B2", linewidth=1.2, label="no change")
+    ax.axhline(
+        limit, color="black", linewidth=0.8, linestyle="--", label=f"limit {limit:g}"
+    )
+    ax.set(xlabel="Risk, Unweighted", ylabel=f"Risk, {name}")
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-0.02, 1.02)
+    return ax
+
+
+def weights_against_values(y, weights, *, name, xlabel, ax=None):
+    """Record weights against confidential values, those with a weight of 1 marked.
+
+    Parameters
+    ----------
+    y, weights : array-like, shape (n,)
+    name : str
+        Series, for the colour.
+    xlabel : str
+        Quantity and unit of `y`.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    References
+    ----------
+    P2, Figures 10-12, and 6-8 of the supplement.
+    """
+    ax = _axes(ax)
+    y, weights = np.asarray(y, dtype=float), np.asarray(weights, dtype=float)
+    full = weights == 1
+    ax.scatter(
+        y[~full], weights[~full], s=8, color=_colour(name), alpha=0.5, linewidth=0
+    )
+    ax.scatter(
+        y[full], weights[full], s=26, marker="x", color="black", label="weight 1"
+    )
+    ax.set(xlabel=xlabel, ylabel="Weight")
+    ax.set_ylim(-0.03, 1.03)
+    return ax
+
+
+def synthetic_against_data(y, released, *, name, unit, ax=None):
+    """Released values against confidential ones, with the line of equal values.
+
+    Parameters
+    ----------
+    y, released : array-like, shape (n,)
+    name : str
+        Series, for colour and title.
+    unit : str
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    References
+    ----------
+    P1, Figures 16-18.
+    """
+    ax = _axes(ax)
+    ax.scatter(y, released, s=8, color=_colour(name), alpha=0.5, linewidth=0)
+    ax.axline((0, 0), slope=1, color="black", linewidth=0.8, linestyle=":")
+    ax.set(
+        xlabel=f"Confidential value ({unit})",
+        ylabel=f"Released value ({unit})",
+        title=name,
+    )
     return ax
 
 

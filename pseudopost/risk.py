@@ -8,6 +8,7 @@ import pandas as pd
 from pseudopost._checks import as_array, as_count, as_number, as_vector
 
 BALLS = ("absolute", "signed")
+REPLACEMENTS = ("threshold", "mean")
 LARGEST = np.finfo(float).max
 
 
@@ -200,24 +201,42 @@ def pattern_codes(patterns, n):
     return columns.groupby(list(columns), sort=False, observed=True).ngroup().to_numpy()
 
 
-def top_code(y, threshold):
-    """Replace every value above the threshold by the threshold.
+def top_code(y, threshold, replacement="threshold"):
+    """Replace every value above the threshold.
 
     Parameters
     ----------
     y : array-like, shape (n,)
     threshold : float
         On the scale of `y`.
+    replacement : {"threshold", "mean"}
+        The threshold itself, as the papers describe it, or the mean of the values above
+        it, as in the public files of the Consumer Expenditure Surveys, which leaves the
+        mean of all values as it was.
 
     Returns
     -------
     ndarray, shape (n,)
 
+    Raises
+    ------
+    ValueError
+        If a value is missing or not finite, or `replacement` is another.
+
     References
     ----------
-    P1, section 1.1.
+    P1, section 1.1; P2, section 1.1.
     """
-    return np.minimum(as_vector(y, "y"), as_number(threshold, "threshold"))
+    y = as_vector(y, "y")
+    threshold = as_number(threshold, "threshold")
+    if replacement not in REPLACEMENTS:
+        raise ValueError(
+            f"replacement must be one of {REPLACEMENTS}; got {replacement!r}"
+        )
+    above = y > threshold
+    if replacement == "threshold" or not above.any():
+        return np.minimum(y, threshold)
+    return np.where(above, y[above].mean(), y)
 
 
 def _as_data_sets(synthetic, n):

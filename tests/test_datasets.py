@@ -1,14 +1,17 @@
 import re
+import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+import pseudopost as pp
 from pseudopost.datasets import (
     consumer_expenditure,
     lognormal_mixture,
     negative_binomial_mixture,
+    read_consumer_expenditure,
 )
 from pseudopost.mixture import design_matrix
 
@@ -345,3 +348,497 @@ def test_seed_of_the_consumer_file():
 def test_errors_of_the_consumer_file(options, text):
     with pytest.raises(ValueError, match=re.escape(text)):
         consumer_expenditure(**options)
+
+
+# --- Public interview files -----------------------------------------------------------
+
+UNIT = {
+    "NEWID": "03600014",
+    "AGE_REF": "44",
+    "SEX_REF": "2",
+    "EDUC_REF": "13",
+    "REGION": "3",
+    "BLS_URBN": "1",
+    "MARITAL1": "3",
+    "POPSIZE": "4",
+    "SMSASTAT": "1",
+    "FAM_SIZE": "3",
+    "EARNCOMP": "4",
+    "INCNONW1": "",
+    "FINCBTXM": "50123.4",
+    "FINCBTAX": "48000",
+}
+UNIT_READ = {
+    "income": 50123.4,
+    "gender": "Female",
+    "age": "35 to 49",
+    "education": "Some college",
+    "region": "South",
+    "urban": "Urban",
+    "marital": "Divorced",
+    "urban_type": "Urbanized area",
+    "cbsa": "Medium area",
+    "family_size": "3",
+    "earner": "Earner",
+}
+AGES = {
+    **dict.fromkeys(["0", "16", "24", "24.0"], "Under 25"),
+    **dict.fromkeys(["25", "34"], "25 to 34"),
+    **dict.fromkeys(["35", "49"], "35 to 49"),
+    **dict.fromkeys(["50", "64"], "50 to 64"),
+    **dict.fromkeys(["65", "87", "99"], "65 and over"),
+}
+SIZES = {str(size): str(size) for size in range(1, 11)}
+SIZES |= dict.fromkeys(["11", "12", "29"], "11 or more")
+MARITAL_CODES = {
+    "1": "Married",
+    "2": "Widowed",
+    "3": "Divorced",
+    "4": "Separated",
+    "5": "Never married",
+}
+SIZE_OF_PLACE = {
+    "1": "Large area",
+    "2": "Large area",
+    "3": "Medium area",
+    "4": "Medium area",
+    "5": "Small area",
+    "": "Suppressed",
+}
+# By the Bureau's dictionary: column read, better columns to leave out, codes.
+CODES = {
+    "gender": [
+        ("SEX_REF", [], {"1": "Male", "2": "Female"}),
+        ("SEX", ["SEX_REF"], {"M": "Male", "F": "Female"}),
+    ],
+    "age": [("AGE_REF", [], AGES), ("AGE", ["AGE_REF"], AGES)],
+    "education": [
+        (
+            "EDUC_REF",
+            [],
+            {
+                "00": "None",
+                "10": "Grades 1 to 8",
+                "11": "Grades 9 to 12",
+                "12": "High school",
+                "13": "Some college",
+                "14": "Associate's degree",
+                "15": "Bachelor's degree",
+                "16": "Graduate degree",
+                "17": "Graduate degree",
+            },
+        ),
+        (
+            "EDUCA",
+            ["EDUC_REF"],
+            {
+                "1": "None",
+                "2": "Grades 1 to 8",
+                "3": "Grades 9 to 12",
+                "4": "High school",
+                "5": "Some college",
+                "6": "Associate's degree",
+                "7": "Bachelor's degree",
+                "8": "Graduate degree",
+            },
+        ),
+    ],
+    "region": [
+        (
+            "REGION",
+            [],
+            {
+                "1": "Northeast",
+                "2": "Midwest",
+                "3": "South",
+                "4": "West",
+                "": "Suppressed",
+            },
+        )
+    ],
+    "urban": [("BLS_URBN", [], {"1": "Urban", "2": "Rural"})],
+    "marital": [
+        ("MARITAL1", [], MARITAL_CODES),
+        ("MARITAL", ["MARITAL1"], MARITAL_CODES),
+        (
+            "FAM_TYPE",
+            ["MARITAL1"],
+            dict.fromkeys("12345", "Married") | dict.fromkeys("6789", "Not married"),
+        ),
+    ],
+    "urban_type": [
+        (
+            "SMSASTAT",
+            [],
+            {"1": "Urbanized area", "2": "Urban cluster", "": "Suppressed"},
+        ),
+        (
+            "POPSIZE",
+            ["SMSASTAT"],
+            dict.fromkeys("1234", "Urbanized area")
+            | {"5": "Urban cluster", "": "Suppressed"},
+        ),
+    ],
+    "cbsa": [("POPSIZE", [], SIZE_OF_PLACE)],
+    "family_size": [("FAM_SIZE", [], SIZES)],
+    "earner": [
+        (
+            "EARNCOMP",
+            [],
+            dict.fromkeys("1234", "Earner") | dict.fromkeys("5678", "Not an earner"),
+        ),
+        ("EARNER", ["EARNCOMP"], {"Y": "Earner", "N": "Not an earner"}),
+        (
+            "INCNONW1",
+            ["EARNCOMP"],
+            {"": "Earner"} | dict.fromkeys("123456", "Not an earner"),
+        ),
+    ],
+}
+
+
+def interview(**columns):
+    """Interview file that repeats UNIT in the other columns; one of None is left out."""
+    columns = {k: v for k, v in (UNIT | columns).items() if v is not None}
+    n = max([len(v) for v in columns.values() if isinstance(v, list)], default=1)
+    return pd.DataFrame(columns, index=range(n)).to_csv(index=False)
+
+
+def every_code(n):
+    """Interview file of n consumer units with every code of every column."""
+    codes = {reads[0][0]: [*reads[0][2]][::-1] for reads in CODES.values()}
+    codes["BLS_URBN"] = ["2", "1", "1", "1", "1", "1", "1"]
+    return interview(
+        FINCBTXM=[str(1000 + 10 * i) for i in range(n)],
+        **{column: [of[i % len(of)] for i in range(n)] for column, of in codes.items()},
+    )
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "fmli171x.csv"
+
+
+@pytest.fixture
+def read(path):
+    def read(text):
+        path.write_text(text)
+        return read_consumer_expenditure(path)
+
+    return read
+
+
+def test_one_consumer_unit(read):
+    file = read(interview())
+    assert file.to_dict("records") == [UNIT_READ]
+    assert [*file] == [*consumer_expenditure(1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "without", "codes"),
+    [(name, *how) for name, reads in CODES.items() for how in reads],
+)
+def test_codes_of_the_bureau(read, name, column, without, codes):
+    columns = dict.fromkeys(without) | {column: [*codes]}
+    assert read(interview(**columns))[name].tolist() == [*codes.values()]
+
+
+@pytest.mark.parametrize("without", [{}, {"SMSASTAT": None}])
+def test_rural_units_are_rural_whatever_the_place(read, without):
+    file = read(
+        interview(
+            BLS_URBN="2",
+            **{"SMSASTAT": ["1", "2", "", "1"]} | without,
+            POPSIZE=[*"135", ""],
+        )
+    )
+    assert file["urban_type"].tolist() == ["Rural"] * 4
+    assert file["cbsa"].tolist() == [
+        SIZE_OF_PLACE[code] for code in ["1", "3", "5", ""]
+    ]
+
+
+def test_income(read):
+    incomes = ["-638000", "0", "1259.25", " 1403749 ", "007", "-0.5"]
+    values = [-638000, 0, 1259.25, 1403749, 7, -0.5]
+    assert read(interview(FINCBTXM=incomes))["income"].tolist() == values
+    file = read(interview(FINCBTXM=None, FINCBTAX=incomes))
+    assert file["income"].tolist() == values
+
+
+def test_best_column_is_read(read):
+    worse = {
+        "FINCBTAX": "1",
+        "AGE": "20",
+        "SEX": "M",
+        "EDUCA": "1",
+        "MARITAL": "5",
+        "FAM_TYPE": "1",
+        "EARNER": "N",
+        "INCNONW1": "1",
+    }
+    assert read(interview(**worse)).to_dict("records") == [UNIT_READ]
+    second = read(
+        interview(**worse | {"MARITAL1": None, "EARNCOMP": None, "EARNER": "Y"})
+    )
+    assert second["marital"].tolist() == ["Never married"]
+    assert second["earner"].tolist() == ["Earner"]
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "spellings", "level"),
+    [
+        ("gender", "SEX_REF", ["1", "01", "1.0", " 1 ", "001", "01.0"], "Male"),
+        ("education", "EDUC_REF", ["00", "0", "0.0", "000"], "None"),
+        ("education", "EDUC_REF", ["10", "10.0", "010"], "Grades 1 to 8"),
+        ("region", "REGION", ["", "NA", " .", " NA"], "Suppressed"),
+        ("cbsa", "POPSIZE", ["", "NA", " .", " NA"], "Suppressed"),
+        ("urban_type", "SMSASTAT", ["", "NA", " .", " NA"], "Suppressed"),
+    ],
+)
+def test_spellings_of_a_code(read, name, column, spellings, level):
+    file = read(interview(**{column: spellings}))
+    assert file[name].tolist() == [level] * len(spellings)
+
+
+def test_blank_reason_is_an_earner(read):
+    file = read(interview(EARNCOMP=None, INCNONW1=["", "NA", ".", "1"]))
+    assert file["earner"].tolist() == ["Earner"] * 3 + ["Not an earner"]
+
+
+def quoted(text):
+    return re.sub("[^,\n]+", r'"\g<0>"', text)
+
+
+def with_row_names(text):
+    header, *rows = text.splitlines()
+    return "\n".join([header, *(f"unit {i},{row}" for i, row in enumerate(rows))])
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        str.lower,
+        quoted,
+        with_row_names,
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("NEWID", "DIRACC,DIRACC_,NEWID").replace(
+            "03600014", "1,D,03600014"
+        ),
+    ],
+    ids=["lower case", "quoted", "row names", "mark", "carriage returns", "more"],
+)
+def test_variants_of_the_format(path, variant):
+    path.write_bytes(variant(interview(SEX_REF=["1", "2"])).encode())
+    file = read_consumer_expenditure(path)
+    assert file.to_dict("records") == [UNIT_READ | {"gender": "Male"}, UNIT_READ]
+
+
+@pytest.mark.parametrize("variant", [str, with_row_names])
+def test_records_are_numbered(read, variant):
+    file = read(variant(interview(SEX_REF=["1", "2", "1"])))
+    assert file.index.equals(pd.RangeIndex(3))
+
+
+def test_open_files(path):
+    path.write_text(interview())
+    with path.open() as file:
+        assert read_consumer_expenditure(file).to_dict("records") == [UNIT_READ]
+    with path.open("rb") as file:
+        assert read_consumer_expenditure(file).to_dict("records") == [UNIT_READ]
+    assert read_consumer_expenditure(str(path)).to_dict("records") == [UNIT_READ]
+
+
+@pytest.fixture
+def year(tmp_path):
+    with zipfile.ZipFile(tmp_path / "intrvw17.zip", "w") as year:
+        year.writestr("intrvw17/fmli171x.csv", interview())
+        year.writestr("intrvw17/mtbi171x.csv", "NEWID,UCC,COST\n1,2,3\n")
+    return tmp_path / "intrvw17.zip"
+
+
+def test_file_inside_of_a_zip_file(year):
+    with zipfile.ZipFile(year) as file, file.open("intrvw17/fmli171x.csv") as quarter:
+        assert read_consumer_expenditure(quarter).to_dict("records") == [UNIT_READ]
+
+
+def test_zip_file_of_a_year(year):
+    with pytest.raises(ValueError, match=re.escape("intrvw17/fmli171x.csv")):
+        read_consumer_expenditure(year)
+
+
+def test_levels_of_an_interview_file(read):
+    public, own = read(every_code(60)), consumer_expenditure()
+    places = {
+        "region": [*own["region"].cat.categories, "Suppressed"],
+        "urban_type": [*own["urban_type"].cat.categories, "Suppressed"],
+        "cbsa": ["Large area", "Medium area", "Small area", "Suppressed"],
+    }
+    for name in CE_LEVELS:
+        levels = places.get(name, [*own[name].cat.categories])
+        assert [*public[name].cat.categories] == levels
+        assert public[name].cat.ordered == own[name].cat.ordered
+
+
+def test_levels_that_do_not_occur_are_left_out(read):
+    file = read(interview(REGION=["", "4", "2"], AGE_REF=["70", "30", "30"]))
+    assert [*file["region"].cat.categories] == ["Midwest", "West", "Suppressed"]
+    assert [*file["age"].cat.categories] == ["25 to 34", "65 and over"]
+    assert [*file["cbsa"].cat.categories] == ["Medium area"]
+
+
+def test_levels_of_the_type_of_family(read):
+    file = read(interview(MARITAL1=None, FAM_TYPE=["8", "1"]))
+    assert [*file["marital"].cat.categories] == ["Married", "Not married"]
+
+
+def test_interview_file_can_be_synthesized(read):
+    file = read(every_code(200))
+    model = pp.MixtureSynthesizer(file["income"], file.drop(columns="income"))
+    assert model.baselines == {
+        "gender": "Male",
+        "age": "Under 25",
+        "education": "Graduate degree",
+        "region": "Northeast",
+        "urban": "Urban",
+        "marital": "Married",
+        "urban_type": "Urbanized area",
+        "cbsa": "Large area",
+        "family_size": "1",
+        "earner": "Earner",
+    }
+
+
+def ce_error(text):
+    return pytest.raises(ValueError, match="^" + re.escape(text) + "$")
+
+
+@pytest.mark.parametrize(
+    ("without", "text"),
+    [
+        (["SEX_REF"], "SEX_REF or SEX"),
+        (["POPSIZE"], "POPSIZE"),
+        (["FAM_SIZE", "REGION"], "FAM_SIZE, no REGION"),
+        (["FINCBTXM", "FINCBTAX"], "FINCBTXM or FINCBTAX"),
+        (["EARNCOMP", "INCNONW1"], "EARNCOMP or EARNER or INCNONW1"),
+        (["SMSASTAT", "POPSIZE"], "SMSASTAT or POPSIZE, no POPSIZE"),
+    ],
+)
+def test_missing_columns(read, without, text):
+    with ce_error(f"path must be an interview file (fmli); it has no column {text}"):
+        read(interview(**dict.fromkeys(without)))
+
+
+def test_file_without_records(read):
+    with pytest.raises(ValueError, match=r"^path must have records; got none in "):
+        read(interview().splitlines()[0] + "\n")
+
+
+@pytest.mark.parametrize(
+    "text", ["NEWID,UCC,COST,GIFT\n03600014,790220,120.5,2\n", "some\ntext\n"]
+)
+def test_file_of_another_kind(read, text):
+    with ce_error(
+        "path must be an interview file (fmli); it has no column FINCBTXM or FINCBTAX, "
+        "no AGE_REF or AGE, no FAM_SIZE, no SEX_REF or SEX, no EDUC_REF or EDUCA, no "
+        "REGION, no BLS_URBN, no MARITAL1 or MARITAL or FAM_TYPE, no SMSASTAT or "
+        "POPSIZE, no POPSIZE, no EARNCOMP or EARNER or INCNONW1"
+    ):
+        read(text)
+
+
+RULES = {
+    "SEX_REF": "one of 1, 2",
+    "EDUC_REF": "one of 0, 10, 11, 12, 13, 14, 15, 16, 17",
+    "REGION": "one of 1, 2, 3, 4",
+    "BLS_URBN": "one of 1, 2",
+    "MARITAL1": "one of 1, 2, 3, 4, 5",
+    "POPSIZE": "one of 1, 2, 3, 4, 5",
+    "SMSASTAT": "one of 1, 2",
+    "EARNCOMP": "one of 1, 2, 3, 4, 5, 6, 7, 8",
+    "AGE_REF": "a finite number",
+    "FAM_SIZE": "a finite number",
+    "FINCBTXM": "a finite number",
+}
+
+
+@pytest.mark.parametrize("column", RULES)
+@pytest.mark.parametrize("value", ["other", "1.5.0", "1-"])
+def test_unknown_values(read, column, value):
+    with ce_error(f"{column} must be {RULES[column]}; record 2 has {value!r}"):
+        read(interview(**{column: [UNIT[column]] * 2 + [value] * 2}))
+
+
+@pytest.mark.parametrize(
+    "column", [c for c in RULES if c not in ("REGION", "POPSIZE", "SMSASTAT")]
+)
+@pytest.mark.parametrize("blank", ["", "NA"])
+def test_blanks_that_are_no_places(read, column, blank):
+    with ce_error(f"{column} must be {RULES[column]}; record 1 has {blank!r}"):
+        read(interview(**{column: [UNIT[column], blank, UNIT[column]]}))
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ({"SEX_REF": "3"}, "SEX_REF must be one of 1, 2; record 0 has '3'"),
+        ({"REGION": "0"}, "REGION must be one of 1, 2, 3, 4; record 0 has '0'"),
+        ({"MARITAL1": "6"}, "MARITAL1 must be one of 1, 2, 3, 4, 5; record 0 has '6'"),
+        ({"SEX_REF": None, "SEX": "1"}, "SEX must be one of M, F; record 0 has '1'"),
+        (
+            {"EARNCOMP": None, "INCNONW1": "7"},
+            "INCNONW1 must be one of blank, 1, 2, 3, 4, 5, 6; record 0 has '7'",
+        ),
+        ({"AGE_REF": "-1"}, "AGE_REF must be at least 0; record 0 has '-1'"),
+        ({"AGE_REF": "inf"}, "AGE_REF must be a finite number; record 0 has 'inf'"),
+        ({"FAM_SIZE": "0"}, "FAM_SIZE must be at least 1; record 0 has '0'"),
+        ({"FINCBTXM": "nan"}, "FINCBTXM must be a finite number; record 0 has 'nan'"),
+        ({"FINCBTXM": "-inf"}, "FINCBTXM must be a finite number; record 0 has '-inf'"),
+        (
+            {"FINCBTXM": "50,000"},
+            "FINCBTXM must be a finite number; record 0 has '50,000'",
+        ),
+        (
+            {"FINCBTXM": None, "FINCBTAX": "T"},
+            "FINCBTAX must be a finite number; record 0 has 'T'",
+        ),
+    ],
+)
+def test_wrong_values(read, columns, text):
+    with ce_error(text):
+        read(interview(**columns))
+
+
+def test_record_of_a_file_with_row_names(read):
+    with ce_error("SEX_REF must be one of 1, 2; record 1 has '9'"):
+        read(with_row_names(interview(SEX_REF=["1", "9"])))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n\n",
+        b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+        interview().encode("utf-16"),
+        (interview() + "1,2,3" * 20).encode(),
+        b'"' + interview().encode(),
+    ],
+    ids=["empty", "blank lines", "picture", "UTF-16", "long record", "open quote"],
+)
+def test_files_that_are_not_text_of_columns(path, content):
+    path.write_bytes(content)
+    with ce_error(f"path must be a comma-separated file; got {path}"):
+        read_consumer_expenditure(path)
+
+
+def test_zip_file_under_another_name(year):
+    path = year.rename(year.with_suffix(".csv"))
+    with ce_error(f"path must be a comma-separated file; got {path}"):
+        read_consumer_expenditure(path)
+
+
+def test_file_that_does_not_exist(path):
+    with pytest.raises(FileNotFoundError, match=re.escape(str(path))):
+        read_consumer_expenditure(path)

@@ -1,4 +1,5 @@
 import itertools
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,6 +13,8 @@ UNKNOWN = "#999999"
 SAMPLES = {"Data": [1, 2, 2, 9], "LW": [3, 4, 5], "CW_final": [2, 2, 6]}
 WEIGHTS = np.array([0.1, 0.2, 0.4, 0.6, 0.8, 0.9])
 BOUNDS = np.array([1.0, 2.0, 4.0, 6.0, 8.0, 9.0])
+BEFORE = [0, 0.25, 0.5, 0.5, 1]
+AFTER = [0.25, 0.75, 0.5, 1, 0]
 TABLE = {"Data": (100, 98, 102), "LW": (101, 99, 104), "Mine": (97, 95, 98)}
 
 
@@ -29,12 +32,41 @@ def draw_weights(**options):
     )
 
 
+def draw_risks(**options):
+    return plots.risks_before_after(BEFORE, AFTER, name="Pairwise", **options)
+
+
+def draw_values(**options):
+    return plots.weights_against_values(
+        [10, -20, 30, 40],
+        [1, 0.5, np.nextafter(1, 0), 1],
+        name="Marginal",
+        xlabel="Income (dollars)",
+        **options,
+    )
+
+
+def draw_released(**options):
+    return plots.synthetic_against_data(
+        [1, 2, -3], [1.5, 2, 2], name="Top-coded", unit="dollars", **options
+    )
+
+
 def draw_intervals(**options):
     return plots.intervals(TABLE, xlabel="Mean (counts)", **options)
 
 
 EVERY_PLOT = pytest.mark.parametrize(
-    "draw", [draw_violins, draw_bounds, draw_weights, draw_intervals]
+    "draw",
+    [
+        draw_violins,
+        draw_bounds,
+        draw_weights,
+        draw_risks,
+        draw_values,
+        draw_released,
+        draw_intervals,
+    ],
 )
 
 
@@ -106,6 +138,14 @@ def test_none_is_no_axes(draw):
         (draw_violins, "", "Bound (nats)", ""),
         (draw_bounds, "Weight", "Lipschitz bound (nats)", "CW"),
         (draw_weights, "Weight before", "Weight after", "LW"),
+        (draw_risks, "Risk, Unweighted", "Risk, Pairwise", ""),
+        (draw_values, "Income (dollars)", "Weight", ""),
+        (
+            draw_released,
+            "Confidential value (dollars)",
+            "Released value (dollars)",
+            "Top-coded",
+        ),
         (draw_intervals, "Mean (counts)", "", ""),
     ],
 )
@@ -128,6 +168,9 @@ class TestPalette:
             "LW_final",
             "CW",
             "CW_final",
+            "Marginal",
+            "Pairwise",
+            "Top-coded",
         }
 
     def test_every_series_has_the_same_colour_on_every_plot(self):
@@ -144,10 +187,16 @@ class TestPalette:
             )
             weights = plots.weights_before_after([0.5], [0.6], name=name)
             weights = labelled(weights)["same or higher"].get_facecolor()[0, :3]
+            others = (
+                plots.risks_before_after([0.5], [0.6], name=name),
+                plots.weights_against_values([5], [0.6], name=name, xlabel=""),
+                plots.synthetic_against_data([5], [6], name=name, unit=""),
+            )
+            others = (ax.collections[0].get_facecolor()[0, :3] for ax in others)
             interval = (
                 plots.intervals({name: (1, 0, 2)}, xlabel="").lines[0].get_color()
             )
-            for used in (violin, bounds, weights, interval):
+            for used in (violin, bounds, weights, *others, interval):
                 assert same_color(
                     tuple(used) if isinstance(used, np.ndarray) else used, colour
                 )
@@ -174,6 +223,18 @@ class TestViolins:
         marks = labelled(draw_violins())
         assert points(marks["median"]) == [[0, 2], [1, 4], [2, 2]]
         assert points(marks["largest"]) == [[0, 9], [1, 5], [2, 6]]
+
+    def test_mean_and_largest(self):
+        marks = labelled(draw_violins(middle="mean"))
+        assert points(marks["mean"]) == [[0, 3.5], [1, 4], [2, 10 / 3]]
+        assert points(marks["largest"]) == [[0, 9], [1, 5], [2, 6]]
+        assert "median" not in marks
+
+    @pytest.mark.parametrize("middle", ["mode", "", None, 1])
+    def test_middle_errors(self, middle):
+        text = f"middle must be one of ('median', 'mean'); got {middle!r}"
+        with pytest.raises(ValueError, match=re.escape(text) + "$"):
+            draw_violins(middle=middle)
 
     @pytest.mark.parametrize(
         "samples",
@@ -281,6 +342,95 @@ class TestWeightsBeforeAfter:
         ax = draw_weights()
         assert ax.get_xlim() == ax.get_ylim()
         assert ax.get_xlim()[0] < 0 < 1 < ax.get_xlim()[1]
+
+
+class TestRisksBeforeAfter:
+    def test_points(self):
+        ax = draw_risks()
+        assert points(ax.collections[0]) == [[0, 0.25], [0.5, 0.5], [1, 0]]
+        assert points(labelled(ax)["up by more than 0.25"]) == [[0.25, 0.75], [0.5, 1]]
+
+    @pytest.mark.parametrize(
+        ("rise", "marked"),
+        [
+            (0, [[0, 0.25], [0.25, 0.75], [0.5, 1]]),
+            (0.125, [[0, 0.25], [0.25, 0.75], [0.5, 1]]),
+            (0.5, []),
+            (-0.125, [[0, 0.25], [0.25, 0.75], [0.5, 0.5], [0.5, 1]]),
+        ],
+    )
+    def test_rise(self, rise, marked):
+        ax = draw_risks(rise=rise)
+        assert points(labelled(ax)[f"up by more than {rise}"]) == marked
+        rest = [[b, a] for b, a in zip(BEFORE, AFTER, strict=True)]
+        rest = [point for point in rest if point not in marked]
+        assert points(ax.collections[0]) == rest
+
+    def test_marked_records_stand_out(self):
+        rest, marked = draw_risks().collections
+        assert marked.get_sizes()[0] > rest.get_sizes()[0]
+        colour = tuple(marked.get_facecolor()[0, :3])
+        assert not any(same_color(colour, c) for c in plots.PALETTE.values())
+
+    @pytest.mark.parametrize(("options", "limit"), [({}, 0.5), ({"limit": 0.2}, 0.2)])
+    def test_limit(self, options, limit):
+        line = labelled(draw_risks(**options))[f"limit {limit}"]
+        assert list(line.get_ydata()) == [limit, limit]
+        assert line.get_linestyle() == "--"
+
+    def test_line_of_no_change(self):
+        line = labelled(draw_risks())["no change"]
+        assert (tuple(line.get_xy1()), line.get_slope()) == ((0, 0), 1)
+
+    @pytest.mark.parametrize("risk", [[0.5], [1, 1], [0, 0]])
+    def test_few_or_equal_risks(self, risk):
+        ax = plots.risks_before_after(risk, risk, name="Marginal")
+        ax.figure.canvas.draw()
+        assert points(ax.collections[0]) == [[r, r] for r in risk]
+
+    def test_limits(self):
+        ax = draw_risks()
+        assert ax.get_xlim() == ax.get_ylim()
+        assert ax.get_xlim()[0] < 0 < 1 < ax.get_xlim()[1]
+
+
+class TestWeightsAgainstValues:
+    def test_weights_of_exactly_1_are_marked(self):
+        ax = draw_values()
+        assert points(labelled(ax)["weight 1"]) == [[10, 1], [40, 1]]
+        assert points(ax.collections[0]) == [[-20, 0.5], [30, np.nextafter(1, 0)]]
+
+    def test_weights_of_1_have_another_mark(self):
+        less, full = draw_values().collections
+        assert has_marker(less, "o")
+        assert has_marker(full, "x")
+
+    @pytest.mark.parametrize("weights", [[1], [0, 0], [1, 1, 1]])
+    def test_few_or_equal_weights(self, weights):
+        ax = plots.weights_against_values(
+            range(len(weights)), weights, name="Pairwise", xlabel=""
+        )
+        ax.figure.canvas.draw()
+        assert len(points(labelled(ax)["weight 1"])) == sum(weights)
+
+    def test_limits(self):
+        low, high = draw_values().get_ylim()
+        assert low < 0 < 1 < high
+
+
+class TestSyntheticAgainstData:
+    def test_points(self):
+        (artist,) = draw_released().collections
+        assert points(artist) == [[1, 1.5], [2, 2], [-3, 2]]
+
+    def test_line_of_equal_values(self):
+        (line,) = draw_released().lines
+        assert (tuple(line.get_xy1()), line.get_slope()) == ((0, 0), 1)
+
+    def test_one_record(self):
+        ax = plots.synthetic_against_data([7], [7], name="Data", unit="")
+        ax.figure.canvas.draw()
+        assert points(ax.collections[0]) == [[7, 7]]
 
 
 class TestIntervals:

@@ -679,10 +679,47 @@ def test_top_code_does_not_round():
     assert pp.top_code(y, -1).tolist() == [-1, -1, -1e300, -1]
 
 
-def test_top_code_keeps_its_input():
-    y = np.array([1.0, 5.0])
-    pp.top_code(y, 2)
-    assert y.tolist() == [1, 5]
+@pytest.mark.parametrize("replacement", ["threshold", "mean"])
+def test_top_code_keeps_its_input(replacement):
+    y = np.array([1.0, 5.0, 6.0])
+    pp.top_code(y, 2, replacement)
+    assert y.tolist() == [1, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("replacement", "coded"),
+    [("threshold", [100, 200, -5, 200, 200]), ("mean", [100, 625, -5, 200, 625])],
+)
+def test_replacements(replacement, coded):
+    y = [100, 250, -5, 200, 1000]
+    assert pp.top_code(y, 200, replacement=replacement).tolist() == coded
+
+
+@pytest.mark.parametrize("replacement", ["threshold", "mean"])
+@pytest.mark.parametrize("y", [[3, 3, -1], [3], [-2, 2.5]])
+def test_nothing_above_the_threshold(replacement, y):
+    assert pp.top_code(y, 3, replacement).tolist() == y
+
+
+def test_mean_of_one_value_is_that_value():
+    assert pp.top_code([5, 5, 9], 5, "mean").tolist() == [5, 5, 9]
+    assert pp.top_code([-3, -1, -2], -2.5, "mean").tolist() == [-3, -1.5, -1.5]
+
+
+@given(st.data())
+def test_replacements_of_any_values(data):
+    y = np.array(data.draw(st.lists(FLOATS, min_size=1, max_size=8)))
+    threshold = data.draw(st.one_of(st.sampled_from(y.tolist()), FLOATS))
+    above = y > threshold
+    by_threshold = pp.top_code(y, threshold)
+    assert by_threshold.max() <= threshold or not above.any()
+    assert (by_threshold[above] == threshold).all()
+    by_mean = pp.top_code(y, threshold, "mean")
+    for coded in (by_threshold, by_mean):
+        assert (coded[~above] == y[~above]).all()
+    assert len(set(by_mean[above])) <= 1
+    error = 1e-14 * np.abs(y).max()
+    assert abs(by_mean.mean() - y.mean()) <= error
 
 
 def test_top_coding_saves_only_those_far_above():
@@ -698,9 +735,17 @@ def test_threshold_errors(threshold):
         pp.top_code([1, 2], threshold)
 
 
-def test_top_code_errors():
+@pytest.mark.parametrize("replacement", ["threshold", "mean"])
+def test_top_code_errors(replacement):
     with pytest.raises(ValueError, match="y must be finite; record 1 has nan"):
-        pp.top_code([1, np.nan], 1)
+        pp.top_code([1, np.nan], 1, replacement)
+
+
+@pytest.mark.parametrize("replacement", ["median", "", None, 1])
+def test_replacement_errors(replacement):
+    text = f"replacement must be one of ('threshold', 'mean'); got {replacement!r}"
+    with pytest.raises(ValueError, match=re.escape(text) + "$"):
+        pp.top_code([1, 2], 3, replacement)
 
 
 # --- Input ----------------------------------------------------------------------------
