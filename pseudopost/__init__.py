@@ -22,9 +22,15 @@ from pseudopost.synthesizers import (
     Synthesizer,
 )
 from pseudopost.utility import (
+    Combined,
+    ECDFDistance,
+    Interval,
+    PropensityScore,
     bootstrap_interval,
     combine_partially_synthetic,
+    ecdf_distance,
     interval_overlap,
+    propensity_score_mse,
 )
 from pseudopost.weights import (
     ScalarMatch,
@@ -36,10 +42,14 @@ from pseudopost.weights import (
 )
 
 __all__ = [
+    "Combined",
     "ConvergenceWarning",
+    "ECDFDistance",
+    "Interval",
     "MixtureSynthesizer",
     "NegativeBinomialSynthesizer",
     "PoissonSynthesizer",
+    "PropensityScore",
     "Reweighting",
     "ScalarMatch",
     "Synthesizer",
@@ -50,6 +60,7 @@ __all__ = [
     "combine_partially_synthetic",
     "count_weights",
     "datasets",
+    "ecdf_distance",
     "epsilon",
     "identification_risk",
     "interval_overlap",
@@ -60,6 +71,7 @@ __all__ = [
     "pairwise_weights",
     "plots",
     "pointwise_log_likelihood",
+    "propensity_score_mse",
     "reweight",
     "sigmoid_weights",
     "top_code",

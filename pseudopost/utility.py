@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, special, stats
 
 from pseudopost._checks import as_array, as_count, as_number, as_seed, as_vector
 
@@ -172,3 +172,177 @@ def combine_partially_synthetic(estimates, variances, *, level=0.95):
     return Combined(
         float(mean), float(variance), float(df), float(mean - half), float(mean + half)
     )
+
+
+class ECDFDistance(NamedTuple):
+    """Distance between the distribution functions of two files."""
+
+    largest: float
+    mean_squared: float
+
+
+def ecdf_distance(y, synthetic):
+    r"""Distance between empirical distribution functions, averaged over data sets.
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+        Confidential values.
+    synthetic : array-like, shape (m, n2) or (n2,)
+        Released values; their order, and which record they belong to, play no part.
+
+    Returns
+    -------
+    ECDFDistance
+        The largest difference :math:`|F - F^*|` and the mean of :math:`(F - F^*)^2`
+        over the n + n2 pooled values, both in [0, 1], each a mean over the data sets.
+        The first is the statistic of the two-sample test of Kolmogorov and Smirnov.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing or not finite, or there is none.
+
+    References
+    ----------
+    Woo, Reiter, Oganian and Karr 2009.
+    """
+    y = np.sort(as_vector(y, "y"))
+    distances = []
+    for k, released in enumerate(np.atleast_2d(as_array(synthetic, "synthetic"))):
+        released = np.sort(as_vector(released, f"synthetic data set {k}"))
+        pooled = np.concatenate([y, released])
+        gap = np.searchsorted(y, pooled, "right") / y.size
+        gap -= np.searchsorted(released, pooled, "right") / released.size
+        distances.append((np.abs(gap).max(), np.mean(gap**2)))
+    if not distances:
+        raise ValueError("synthetic must hold at least 1 data set; got 0")
+    return ECDFDistance(*map(float, np.mean(distances, axis=0)))
+
+
+class PropensityScore(NamedTuple):
+    """How well a logistic regression tells released records from confidential ones."""
+
+    mse: float
+    expected: float
+    ratio: float
+
+
+def propensity_score_mse(confidential, synthetic, unchanged=None):
+    r"""Propensity-score mean squared error (pMSE) of one released data set.
+
+    A logistic regression of "is released" on the columns, with an intercept, is fitted
+    to the records of both files.
+
+    Parameters
+    ----------
+    confidential : array-like, shape (n, p) or (n,)
+        Columns of numbers: the synthesized variables, and whatever else is made of them
+        that a difference may show in, such as squares and products with predictors.
+    synthetic : array-like, shape (n2, p) or (n2,)
+        The same columns of the released file.
+    unchanged : array-like, shape (n, q) or (n,), optional
+        Columns released as they are; both files then have n records.
+
+    Returns
+    -------
+    PropensityScore
+        The mean over the :math:`N = n + n_2` records of :math:`(\hat p_i - c)^2` with
+        :math:`c = n_2 / N`; its expectation :math:`p (1 - c)^2 c / N` if the released
+        file comes from a model that is right, with parameters estimated from the
+        confidential one (p is the k - 1 of the paper; columns that cannot differ are
+        not counted); and their ratio. If the parameters are posterior draws, which
+        adds their uncertainty, the expectation is up to 1 / (1 - c) times as large.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing or not finite, shapes do not fit, columns are linearly
+        dependent, or the regression does not converge: columns that tell records of the
+        two files apart without error leave it without a maximum.
+
+    References
+    ----------
+    Woo, Reiter, Oganian and Karr 2009; Snoke, Raab, Nowok, Dibben and Slavkovic
+    2018.
+    """
+    x, z = (
+        _as_columns(v, name)
+        for v, name in ((confidential, "confidential"), (synthetic, "synthetic"))
+    )
+    if z.shape[1] != x.shape[1]:
+        raise ValueError(
+            f"synthetic must have {x.shape[1]} columns, as confidential has; "
+            f"got {z.shape[1]}"
+        )
+    released = np.repeat([0.0, 1.0], [len(x), len(z)])
+    N, c, p = len(released), len(z) / len(released), x.shape[1]
+    columns = np.concatenate([x, z])
+    if unchanged is not None:
+        same = _as_columns(unchanged, "unchanged")
+        if not len(same) == len(x) == len(z):
+            raise ValueError(
+                "unchanged must have one row per record of either file; got "
+                f"{len(same)} rows for {len(x)} and {len(z)}"
+            )
+        columns = np.column_stack([columns, np.tile(same, (2, 1))])
+    # Orthonormal columns: their units and combinations do not matter to the fit.
+    columns = columns - columns.mean(axis=0)
+    columns = columns / np.where(columns.any(axis=0), columns.std(axis=0), 1)
+    Q, R = np.linalg.qr(columns)
+    if np.abs(np.diag(R)).min() < 1e-8 * np.sqrt(N):
+        raise ValueError(
+            "columns must be linearly independent, and none constant; "
+            f"of {R.shape[1]} only {np.linalg.matrix_rank(R, rtol=1e-8)} are"
+        )
+    Q = np.column_stack([np.ones(N), np.sqrt(N) * Q])
+
+    def deviance(beta):
+        eta = Q @ beta
+        return np.mean(np.logaddexp(0, eta) - released * eta)
+
+    def gradient(beta):
+        return Q.T @ (special.expit(Q @ beta) - released) / N
+
+    def hessian(beta):
+        p_hat = special.expit(Q @ beta)
+        return (Q.T * (p_hat * (1 - p_hat))) @ Q / N
+
+    start = np.zeros(Q.shape[1])
+    start[0] = special.logit(c)
+    fit = optimize.minimize(
+        deviance,
+        start,
+        jac=gradient,
+        hess=hessian,
+        method="trust-exact",
+        options={"gtol": 1e-10},
+    )
+    # Without a maximum, Newton steps do not become shorter as the gradient vanishes.
+    step = Q @ np.linalg.lstsq(fit.hess, fit.jac, rcond=None)[0]
+    if np.abs(step).max() > 0.01:
+        raise ValueError(
+            "confidential and synthetic must overlap in every combination of columns, "
+            "and hold no value far beyond all others; the logistic regression did not "
+            f"converge in {fit.nit} steps"
+        )
+    mse = float(np.mean((special.expit(Q @ fit.x) - c) ** 2))
+    expected = p * (1 - c) ** 2 * c / N
+    return PropensityScore(mse, expected, mse / expected)
+
+
+def _as_columns(values, name):
+    """Return `values` as finite columns, or raise."""
+    columns = as_array(values, name)
+    columns = columns[:, None] if columns.ndim == 1 else columns
+    if columns.ndim != 2 or columns.size == 0:
+        raise ValueError(
+            f"{name} must have shape (n, p) or (n,); got {np.shape(values)}"
+        )
+    bad = ~np.isfinite(columns)
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise ValueError(
+            f"{name} must be finite; record {i} of column {j} has {columns[i, j]:g}"
+        )
+    return columns

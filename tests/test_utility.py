@@ -399,3 +399,316 @@ class TestCombinePartiallySynthetic:
     def test_level_errors(self, level):
         with pytest.raises(ValueError, match=rf"level must .*\(0, 1.; got {level}$"):
             pp.combine_partially_synthetic([1, 2], [1, 1], level=level)
+
+
+class TestECDFDistance:
+    @pytest.mark.parametrize(
+        ("y", "synthetic", "largest", "mean_squared"),
+        [
+            # F - F* at 1, 2, 3, 4: 1/2, 0, 1/2, 0.
+            ([1, 3], [2, 4], 1 / 2, 1 / 8),
+            # At 0, 0, 0, 1, 1: 2/3 - 1/2 and 0.
+            ([1, 0, 0], [1, 0], 1 / 6, 3 * (1 / 6) ** 2 / 5),
+            ([1, 2], [5, 6, 7], 1, (1 / 4 + 1 + 4 / 9 + 1 / 9) / 5),
+            ([3], [3], 0, 0),
+        ],
+    )
+    def test_by_hand(self, y, synthetic, largest, mean_squared):
+        distance = pp.ecdf_distance(y, synthetic)
+        assert distance == pytest.approx((largest, mean_squared), rel=1e-14)
+        assert pp.ecdf_distance(synthetic, y) == pytest.approx(distance, rel=1e-14)
+
+    @pytest.mark.parametrize("decimals", [0, 1, 8])
+    def test_largest_is_that_of_kolmogorov_and_smirnov(self, decimals):
+        rng = np.random.default_rng(5)
+        y, z = (rng.gamma(2, 3, size=n).round(decimals) for n in (80, 130))
+        assert pp.ecdf_distance(y, z).largest == pytest.approx(
+            stats.ks_2samp(y, z).statistic, rel=1e-12
+        )
+
+    def test_mean_squared_is_that_of_cramer_and_von_mises(self):
+        rng = np.random.default_rng(6)
+        y, z = rng.normal(size=40), rng.normal(0.3, size=70)
+        ours = pp.ecdf_distance(y, z).mean_squared * 40 * 70 / 110
+        assert ours == pytest.approx(stats.cramervonmises_2samp(y, z).statistic)
+
+    def test_is_averaged_over_data_sets(self):
+        each = [pp.ecdf_distance(SYNTHETIC[0], z) for z in SYNTHETIC]
+        assert pp.ecdf_distance(SYNTHETIC[0], SYNTHETIC) == pytest.approx(
+            np.mean(each, axis=0), rel=1e-14
+        )
+        assert each[0] == (0, 0)
+        assert each[2].largest > 0.9
+
+    def test_order_and_increasing_transformations_do_not_matter(self):
+        y, z = SYNTHETIC[:2]
+        distance = pp.ecdf_distance(y, z)
+        assert pp.ecdf_distance(y[::-1], np.sort(z)) == pytest.approx(distance)
+        assert pp.ecdf_distance(np.exp(y), np.exp(z)) == pytest.approx(distance)
+
+    @pytest.mark.parametrize(
+        "container", [np.ndarray.tolist, pd.DataFrame, xr.DataArray]
+    )
+    def test_containers(self, container):
+        assert pp.ecdf_distance(SYNTHETIC[0], container(SYNTHETIC)) == pp.ecdf_distance(
+            SYNTHETIC[0], SYNTHETIC
+        )
+
+    @pytest.mark.parametrize(
+        ("y", "synthetic", "text"),
+        [
+            ([1, np.nan], [1], "y must be finite; record 1 has nan"),
+            ([], [1], "y must hold one value per record; got shape (0,)"),
+            (
+                [1],
+                [[1, 2], [1, np.inf]],
+                "synthetic data set 1 must be finite; record 1 has inf",
+            ),
+            (
+                [1],
+                [],
+                "synthetic data set 0 must hold one value per record; got shape (0,)",
+            ),
+            ([1], np.ones((0, 2)), "synthetic must hold at least 1 data set; got 0"),
+            ([1], ["a"], "synthetic must be numbers; got ['a']"),
+        ],
+    )
+    def test_errors(self, y, synthetic, text):
+        with pytest.raises(ValueError, match="^" + re.escape(text) + "$"):
+            pp.ecdf_distance(y, synthetic)
+
+
+def two_files(n=300, n2=200):
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(n, 3)) @ [[1, 0.5, 0], [0, 1, 2], [0, 0, 1]]
+    return x, rng.normal(0.2, 1.3, size=(n2, 3))
+
+
+class TestPropensityScoreMSE:
+    # An indicator: the fitted probability is the share of released records at 0 and 1.
+    @pytest.mark.parametrize(
+        ("x", "z", "mse"),
+        [
+            # Released are 1 of 4 at 0, and 3 of 4 at 1; c = 1/2.
+            ([0, 0, 0, 1], [0, 1, 1, 1], 1 / 16),
+            # 2 of 4 at 0, and 1 of 5 at 1; c = 1/3.
+            (
+                [0, 0, 1, 1, 1, 1],
+                [0, 0, 1],
+                (4 * (1 / 2 - 1 / 3) ** 2 + 5 * (1 / 5 - 1 / 3) ** 2) / 9,
+            ),
+        ],
+    )
+    def test_by_hand(self, x, z, mse):
+        N, c = len(x) + len(z), len(z) / (len(x) + len(z))
+        expected = (1 - c) ** 2 * c / N
+        assert pp.propensity_score_mse(x, z) == pytest.approx(
+            (mse, expected, mse / expected), rel=1e-9
+        )
+
+    def test_score_equations(self, monkeypatch):
+        fits = []
+        minimize = utility.optimize.minimize
+
+        def remember(*args, **kwargs):
+            fits.append(minimize(*args, **kwargs))
+            return fits[-1]
+
+        monkeypatch.setattr(utility.optimize, "minimize", remember)
+        pp.propensity_score_mse(*two_files())
+        assert np.abs(fits[0].jac).max() < 1e-8
+
+    def test_against_another_optimizer(self):
+        x, z = two_files()
+        design = np.column_stack([np.ones(500), np.concatenate([x, z])])
+        released = np.arange(500) >= 300
+
+        def minus_log_likelihood(beta):
+            return -stats.bernoulli.logpmf(
+                released, utility.special.expit(design @ beta)
+            ).sum()
+
+        beta = utility.optimize.minimize(minus_log_likelihood, np.zeros(4)).x
+        p_hat = utility.special.expit(design @ beta)
+        assert pp.propensity_score_mse(x, z).mse == pytest.approx(
+            np.mean((p_hat - 0.4) ** 2), rel=1e-4
+        )
+
+    def test_equal_files(self):
+        x, _ = two_files()
+        assert pp.propensity_score_mse(x, x[::-1]) == pytest.approx(
+            (0, 3 / 8 / 600, 0), abs=1e-12
+        )
+
+    def test_linear_transformations_do_not_matter(self):
+        x, z = two_files()
+        one = pp.propensity_score_mse(x, z)
+        change, shift = np.array([[1e9, 0, 3], [0, 1e-12, 1], [0, 0, 2]]), [7e9, 0, 5]
+        other = pp.propensity_score_mse(x @ change + shift, z @ change + shift)
+        assert other == pytest.approx(one, rel=1e-8)
+
+    def test_files_change_places(self):
+        x, z = two_files()
+        assert pp.propensity_score_mse(z, x).mse == pytest.approx(
+            pp.propensity_score_mse(x, z).mse, rel=1e-9
+        )
+
+    def test_a_column_has_to_be_there_to_be_seen(self):
+        rng = np.random.default_rng(9)
+        x = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=400)
+        z = np.column_stack([x[:, 0], rng.permutation(x[:, 1])])
+        product = [np.column_stack([v, v[:, 0] * v[:, 1]]) for v in (x, z)]
+        assert pp.propensity_score_mse(x, z).mse < 1e-12
+        assert pp.propensity_score_mse(*product).ratio > 10
+
+    # Unchanged columns: not counted, and as informative as if they were.
+    def test_unchanged_columns(self):
+        x, z = two_files(200, 200)
+        same = np.random.default_rng(10).normal(size=(200, 2)) + x[:, :1]
+        apart = pp.propensity_score_mse(x, z, same)
+        together = pp.propensity_score_mse(
+            np.column_stack([x, same]), np.column_stack([z, same])
+        )
+        assert apart.mse == pytest.approx(together.mse, rel=1e-9)
+        assert apart.expected == pytest.approx(3 / 8 / 400, rel=1e-14)
+        assert together.expected == pytest.approx(5 / 8 / 400, rel=1e-14)
+        assert apart.mse != pytest.approx(pp.propensity_score_mse(x, z).mse, rel=1e-3)
+
+    # Ratios under the null: chi-squared over degrees of freedom, mean 1, and mean
+    # 1 / (1 - c) if the model is as uncertain as the file. The margins are 4 standard
+    # errors; the terms in 1 / n are below 0.03.
+    @pytest.mark.parametrize("n2", [400, 200])
+    @pytest.mark.parametrize("drawn", [False, True])
+    def test_expectation(self, n2, drawn):
+        n, p, repeats = 400, 2, 400
+        rng = np.random.default_rng(12)
+        ratios = []
+        for _ in range(repeats):
+            x = np.column_stack([rng.normal(size=n), rng.exponential(size=n)])
+            if drawn:
+                z = np.column_stack([rng.normal(size=n2), rng.exponential(size=n2)])
+            else:
+                z = x[rng.integers(n, size=n2)]
+            ratios.append(pp.propensity_score_mse(x, z).ratio)
+        mean = (n + n2) / n if drawn else 1
+        margin = 4 * mean * np.sqrt(2 / p / repeats)
+        assert np.mean(ratios) == pytest.approx(mean, abs=margin + 0.03)
+
+    # Predictors released as they are: only what is made of y counts.
+    def test_expectation_with_unchanged_columns(self):
+        n, repeats = 400, 400
+        rng = np.random.default_rng(13)
+        ratios = []
+        for _ in range(repeats):
+            X = np.column_stack([np.ones(n), rng.normal(size=(n, 4))])
+            y = X @ [0, 1, 0, 1, 2] + rng.normal(size=n)
+            fitted = X @ np.linalg.lstsq(X, y)[0]
+            z = fitted + rng.normal(0, (y - fitted).std(), size=n)
+            ratios.append(pp.propensity_score_mse(y, z, X[:, 1:]).ratio)
+        assert np.mean(ratios) == pytest.approx(1, abs=4 * np.sqrt(2 / repeats) + 0.03)
+
+    @pytest.mark.parametrize(
+        "container", [np.ndarray.tolist, pd.DataFrame, xr.DataArray]
+    )
+    def test_containers(self, container):
+        x, z = two_files()
+        assert pp.propensity_score_mse(container(x), container(z)) == pytest.approx(
+            pp.propensity_score_mse(x, z), rel=1e-12
+        )
+
+    def test_one_column(self):
+        x, z = two_files()
+        assert pp.propensity_score_mse(pd.Series(x[:, 0]), z[:, 0]) == pytest.approx(
+            pp.propensity_score_mse(x[:, :1], z[:, :1]), rel=1e-12
+        )
+
+    @pytest.mark.parametrize(
+        ("x", "z"),
+        [
+            ([1, 2, 3, 4], [5, 6, 7, 8]),
+            ([1, 2, 3, 4], [4, 6, 7, 8]),  # only 4 is in both
+            (np.eye(4)[:, :2], [[0, 0], [0, 0], [1, 0], [1, 0]]),  # a level is gone
+            (np.arange(100), np.r_[np.arange(99), 1e9]),  # one value far off
+        ],
+    )
+    def test_no_maximum(self, x, z):
+        with pytest.raises(
+            ValueError, match=r"confidential and synthetic must overlap .* \d+ steps$"
+        ):
+            pp.propensity_score_mse(x, z)
+
+    def test_a_small_overlap_is_enough(self):
+        # 2.9 and 3 are the wrong way round.
+        score = pp.propensity_score_mse([0, 1, 2, 3], [2.9, 5, 6, 7])
+        assert 0.18 < score.mse < 0.25
+
+    @pytest.mark.parametrize(
+        ("x", "z", "unchanged", "text"),
+        [
+            (
+                [1, np.nan],
+                [1, 2],
+                None,
+                "confidential must be finite; record 1 of column 0 has nan",
+            ),
+            (
+                [1, 2],
+                [[1], [np.inf]],
+                None,
+                "synthetic must be finite; record 1 of column 0 has inf",
+            ),
+            (
+                [1, 2],
+                [1, 2],
+                [1, np.nan],
+                "unchanged must be finite; record 1 of column 0 has nan",
+            ),
+            ([], [1], None, "confidential must have shape (n, p) or (n,); got (0,)"),
+            (
+                [1],
+                np.ones((1, 1, 1)),
+                None,
+                "synthetic must have shape (n, p) or (n,); got (1, 1, 1)",
+            ),
+            (["a"], [1], None, "confidential must be numbers; got ['a']"),
+            (
+                [1, 2],
+                [[1, 2], [3, 4]],
+                None,
+                "synthetic must have 1 columns, as confidential has; got 2",
+            ),
+            (
+                [1, 2],
+                [1, 2, 3],
+                [1, 2],
+                "unchanged must have one row per record of either file; got 2 rows for 2 and 3",
+            ),
+            (
+                [1, 2],
+                [1, 2],
+                [1, 2, 3],
+                "unchanged must have one row per record of either file; got 3 rows for 2 and 2",
+            ),
+            (
+                [[1, 2, 4]],
+                [[2, 1, 0]],
+                None,
+                "columns must be linearly independent, and none constant; of 3 only 1 are",
+            ),
+            (
+                [1, 1],
+                [1, 1],
+                None,
+                "columns must be linearly independent, and none constant; of 1 only 0 are",
+            ),
+            (
+                [[1, 2], [2, 4], [5, 10]],
+                [[1, 2], [4, 8], [3, 6]],
+                None,
+                "columns must be linearly independent, and none constant; of 2 only 1 are",
+            ),
+        ],
+    )
+    def test_errors(self, x, z, unchanged, text):
+        with pytest.raises(ValueError, match="^" + re.escape(text) + "$"):
+            pp.propensity_score_mse(x, z, unchanged)
