@@ -3,8 +3,20 @@
 __version__ = "0.1.0"
 
 from pseudopost import cache, datasets, plots
+from pseudopost.asymptotics import (
+    Coverage,
+    Information,
+    PseudoMLE,
+    adjust_draws,
+    affinity,
+    coverage,
+    information,
+    pseudo_mle,
+    renyi_divergence,
+)
 from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
 from pseudopost.mixture import MixtureSynthesizer
+from pseudopost.montecarlo import replicate
 from pseudopost.privacy import (
     Reweighting,
     calibrate_reweighting,
@@ -44,25 +56,32 @@ from pseudopost.weights import (
 __all__ = [
     "Combined",
     "ConvergenceWarning",
+    "Coverage",
     "ECDFDistance",
+    "Information",
     "Interval",
     "MixtureSynthesizer",
     "NegativeBinomialSynthesizer",
     "PoissonSynthesizer",
     "PropensityScore",
+    "PseudoMLE",
     "Reweighting",
     "ScalarMatch",
     "Synthesizer",
+    "adjust_draws",
     "adjust_weights",
+    "affinity",
     "bootstrap_interval",
     "cache",
     "calibrate_reweighting",
     "combine_partially_synthetic",
     "count_weights",
+    "coverage",
     "datasets",
     "ecdf_distance",
     "epsilon",
     "identification_risk",
+    "information",
     "interval_overlap",
     "lipschitz_bounds",
     "lipschitz_weights",
@@ -72,6 +91,9 @@ __all__ = [
     "plots",
     "pointwise_log_likelihood",
     "propensity_score_mse",
+    "pseudo_mle",
+    "renyi_divergence",
+    "replicate",
     "reweight",
     "sigmoid_weights",
     "top_code",

@@ -650,6 +650,7 @@ class NormalMixture(Op):
     """PyTensor's wrapper around :func:`normal_mixture`."""
 
     __props__ = ()
+    plain = staticmethod(plain_mixture_log_density)
 
     def make_node(self, *inputs):
         """Declare the outputs."""
