@@ -146,7 +146,7 @@ def pseudo_mle(model, weights=None, *, mass=None, start=None, name="y"):
     return PseudoMLE(pd.Series(theta, likelihood.labels), likelihood.values(theta))
 
 
-def information(model, theta, weights=None, *, mass=None, name="y"):
+def information(model, theta, weights=None, *, mass=None, reweigh=None, name="y"):
     r"""H and J, by automatic differentiation.
 
     Parameters
@@ -157,6 +157,11 @@ def information(model, theta, weights=None, *, mass=None, name="y"):
         Where, on the unconstrained scale: ``pseudo_mle(...).theta``.
     weights, mass : array-like, shape (n,), optional
         As in :func:`pseudo_mle`.
+    reweigh : callable, optional
+        How the weights were made from the file: takes the positions of n - 1 records
+        and returns the weights that they would have as a file of their own, shape (n -
+        1,). J then has the noise of the weights in it, by the jackknife; the weights
+        must be a smooth function of the file, such as risks, not such as maxima.
     name : str
         The name given to :func:`~pseudopost.weighted_likelihood`.
 
@@ -174,26 +179,34 @@ def information(model, theta, weights=None, *, mass=None, name="y"):
     Notes
     -----
     :math:`H = -\sum_i m_i \alpha_i \ddot\ell_\theta(x_i)` and :math:`J = \sum_i
-    m_i \alpha_i^2 \dot\ell_\theta(x_i) \dot\ell_\theta(x_i)^T`. Weights that are
-    themselves computed from the file count as fixed; J knows nothing of their noise.
+    m_i \alpha_i^2 \dot\ell_\theta(x_i) \dot\ell_\theta(x_i)^T`: the weights count as
+    fixed, even if the file made them. With `reweigh`, J is the covariance of the
+    pseudo-values :math:`n g - (n - 1) g_{(i)}`, where g is the mean weighted score and
+    :math:`g_{(i)}` that of the file without record i.
 
     References
     ----------
     P1, Eqs 18, 20, 22 and 27b. Eq 19 lacks 1/n, and Eqs 21 and 22 lack a factor n.
     """
+    if mass is not None and reweigh is not None:
+        raise ValueError("reweigh is for a file of records; leave out mass")
     likelihood = _likelihood(model, name)
     weights, mass = likelihood.measure(weights, mass)
     theta = as_vector(theta, "theta", length=len(likelihood.labels))
     labels = likelihood.labels
     H = -likelihood.curvature(theta, mass * weights)
-    scores = weights[:, None] * likelihood.scores(theta, mass)
-    J = scores.T @ (mass[:, None] * scores)
+    scores = likelihood.scores(theta, mass)
+    if reweigh is None:
+        scores = weights[:, None] * scores
+        J = scores.T @ (mass[:, None] * scores)
+    else:
+        J = _jackknife(scores, weights, reweigh)
     return Information(
         pd.DataFrame((H + H.T) / 2, labels, labels), pd.DataFrame(J, labels, labels)
     )
 
 
-def adjust_draws(model, fit, weights, *, name="y"):
+def adjust_draws(model, fit, weights, *, reweigh=None, name="y"):
     r"""Rescale posterior draws so that their covariance is the sandwich.
 
     Credible intervals of the result have the coverage that they promise, for
@@ -208,6 +221,8 @@ def adjust_draws(model, fit, weights, *, name="y"):
         Its posterior under `weights`.
     weights : array-like, shape (n,)
         Record weights in [0, 1], those of `fit`.
+    reweigh : callable, optional
+        As in :func:`information`; wanted wherever the file made the weights.
     name : str
         The name given to :func:`~pseudopost.weighted_likelihood`.
 
@@ -240,7 +255,7 @@ def adjust_draws(model, fit, weights, *, name="y"):
     if d >= S:
         raise ValueError(f"fit must have more draws than the {d} parameters; got {S}")
     centre = draws.mean(axis=0)
-    sandwich = information(model, centre, weights, name=name).sandwich
+    sandwich = information(model, centre, weights, reweigh=reweigh, name=name).sandwich
     present = np.linalg.cholesky(np.atleast_2d(np.cov(draws, rowvar=False)))
     target = np.linalg.cholesky(sandwich / np.size(weights))
     moved = centre + (draws - centre) @ np.linalg.solve(present.T, target.T)
@@ -519,6 +534,17 @@ def _inverse(matrix):
             f"{np.linalg.eigvalsh(matrix)[0]:.3g}"
         ) from None
     return pd.DataFrame(inverse, matrix.index, matrix.columns)
+
+
+def _jackknife(scores, weights, reweigh):
+    n = len(weights)
+    total = weights @ scores
+    values = np.empty_like(scores)
+    for i in range(n):
+        kept = np.delete(np.arange(n), i)
+        without = as_vector(reweigh(kept), "reweigh(...)", length=n - 1, low=0, high=1)
+        values[i] = total - without @ scores[kept]
+    return np.atleast_2d(np.cov(values, rowvar=False, bias=True))
 
 
 def _as_mass(mass, length):

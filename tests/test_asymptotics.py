@@ -333,6 +333,66 @@ class TestInformation:
         # Standard error of a variance of 300: 8%.
         np.testing.assert_allclose(ratio, 1, atol=0.33)
 
+    def test_reweigh_with_fixed_weights_changes_little(self, regression):
+        theta = pp.pseudo_mle(regression).theta
+        fixed = pp.information(regression, theta)
+        found = pp.information(regression, theta, reweigh=lambda kept: WEIGHTS[kept])
+        np.testing.assert_allclose(found.J, fixed.J, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(found.H, fixed.H)
+
+    def test_reweigh_adds_the_noise_of_the_weights(self, normal_mean):
+        # All weights are the mean of the file's logistic values: H and the estimate
+        # do not care, and at the estimate the scores sum to 0.
+        share = 1 / (1 + np.exp(-VALUES))
+        weights = np.full(N, share.mean())
+        found, fixed = (
+            pp.information(normal_mean, [0.5], weights, reweigh=reweigh)
+            for reweigh in (lambda kept: np.full(N - 1, share[kept].mean()), None)
+        )
+        score = (VALUES - 0.5) / 4
+        influence = share.mean() * score + (share - share.mean()) * score.mean()
+        np.testing.assert_allclose(found.J, [[influence.var()]], rtol=0.02)
+        assert abs(found.J.iloc[0, 0] / fixed.J.iloc[0, 0] - 1) > 0.05
+
+    def test_reweigh_gives_the_spread_of_a_pseudo_mle_whose_file_makes_the_weights(
+        self,
+    ):
+        rng, n = np.random.default_rng(21), 100
+        with pm.Model() as model:
+            counts = pm.Data("counts", np.ones(n, dtype=int))
+            log_mu = pm.Normal("log_mu", 5, 5)
+            logp = pm.logp(pm.Poisson.dist(pm.math.exp(log_mu)), counts)
+            pp.weighted_likelihood("y", logp, np.ones(n))
+        estimates, plain, jackknife = [], [], []
+        for _ in range(300):
+            y = rng.poisson(20, size=n)
+            pm.set_data({"counts": y}, model=model)
+            w = pp.count_weights(y, 0.1)
+            theta = pp.pseudo_mle(model, w, start=[3.0]).theta
+            estimates.append(theta.iloc[0])
+            plain.append(pp.information(model, theta, w).sandwich.iloc[0, 0] / n)
+            if len(jackknife) < 20:
+                found = pp.information(
+                    model,
+                    theta,
+                    w,
+                    reweigh=lambda kept, y=y: pp.count_weights(y[kept], 0.1),
+                )
+                jackknife.append(found.sandwich.iloc[0, 0] / n)
+        spread = np.var(estimates, ddof=1)
+        assert np.mean(jackknife) == pytest.approx(spread, rel=0.33)
+        assert np.mean(plain) < 0.6 * spread
+
+    def test_reweigh_is_not_for_a_population(self, poisson):
+        with pytest.raises(ValueError, match="reweigh is for a file of records"):
+            pp.information(
+                poisson, [3.0], mass=MASS, reweigh=lambda kept: WEIGHTS[kept]
+            )
+
+    def test_refuses_what_reweigh_returns(self, poisson):
+        with pytest.raises(ValueError, match=r"reweigh\(...\) must have length 199"):
+            pp.information(poisson, [3.0], reweigh=lambda kept: WEIGHTS)
+
     def test_singular_h_is_named(self):
         with pm.Model() as model:
             a, b = pm.Normal("a"), pm.Normal("b")
@@ -384,6 +444,18 @@ class TestAdjustDraws:
         at = self.unconstrained(regression_fit["posterior"]).mean(0)
         sandwich = pp.information(regression, at, np.ones(N)).sandwich / N
         np.testing.assert_allclose(np.cov(after.T), sandwich, rtol=1e-8, atol=1e-14)
+
+    def test_reweigh_is_passed_on(self, regression, regression_fit):
+        def reweigh(kept):
+            return WEIGHTS[kept] * (0.5 + 0.5 * X[kept, 1].mean() ** 2)
+
+        fit = regression_fit
+        after = self.unconstrained(
+            pp.adjust_draws(regression, fit, WEIGHTS, reweigh=reweigh)
+        )
+        at = self.unconstrained(fit["posterior"]).mean(0)
+        found = pp.information(regression, at, WEIGHTS, reweigh=reweigh)
+        np.testing.assert_allclose(np.cov(after.T), found.sandwich / N, rtol=1e-8)
 
     def test_keeps_names_dims_and_order(self, regression, regression_fit):
         adjusted = pp.adjust_draws(regression, regression_fit, WEIGHTS)
