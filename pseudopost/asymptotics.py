@@ -209,9 +209,9 @@ def information(model, theta, weights=None, *, mass=None, reweigh=None, name="y"
 def adjust_draws(model, fit, weights, *, reweigh=None, name="y"):
     r"""Rescale posterior draws so that their covariance is the sandwich.
 
-    Credible intervals of the result have the coverage that they promise, for
-    :math:`\theta^*` and in large files, where those of the pseudo posterior are too
-    wide or too narrow.
+    Credible intervals of the result cover :math:`\theta^*` as often as they promise, in
+    large files, if J is right: where the file made the weights, only with `reweigh`.
+    They do not cover the true parameter where weights move :math:`\theta^*` away.
 
     Parameters
     ----------
