@@ -17,7 +17,7 @@ from pathlib import Path
 import pseudopost as pp
 
 def slow(rng):
-    time.sleep(0.2)
+    time.sleep(0.4)
     return {"value": rng.normal()}
 
 if __name__ == "__main__":
