@@ -842,3 +842,153 @@ def test_zip_file_under_another_name(year):
 def test_file_that_does_not_exist(path):
     with pytest.raises(FileNotFoundError, match=re.escape(str(path))):
         read_consumer_expenditure(path)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_published_salaries(seed):
+    y = pp.datasets.doctorate_salary(random_seed=seed)
+    assert len(y) == 1000
+    assert y.dtype == np.int64
+    assert y.mean() == pytest.approx(107_609, rel=0.01)
+    assert np.median(y) == 95_000
+    assert y.std(ddof=1) == pytest.approx(69_718, rel=0.02)
+    assert (y.min(), y.max()) == (0, 509_000)
+    assert 5 <= (y == 0).sum() <= 7
+    assert 7 <= (y == 509_000).sum() <= 9
+
+
+def test_salaries_are_heaped_like_those_of_the_public_file():
+    y = pp.datasets.doctorate_salary(74_429)
+    assert (y % 1000 == 0).all()
+    assert not ((y > 362_000) & (y < 509_000)).any()
+    between = y[(y > 0) & (y < 509_000)]
+    ten = between % 10_000 == 0
+    five = ~ten & (between % 5000 == 0)
+    # Codebook: 36% and 17%; of those from 200,000 on 67% are multiples of 10,000.
+    assert ten.mean() == pytest.approx(0.36, abs=0.03)
+    assert five.mean() == pytest.approx(0.17, abs=0.03)
+    assert ten[between >= 200_000].mean() == pytest.approx(0.67, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("level", "salary"),
+    [(0.05, 19_000), (0.25, 62_000), (0.5, 95_000), (0.75, 135_000), (0.9, 185_000)],
+)
+def test_quantiles_of_the_codebook(level, salary):
+    y = pp.datasets.doctorate_salary(74_429)
+    assert np.quantile(y, level) == pytest.approx(salary, rel=0.03)
+
+
+def test_seed_of_the_salaries():
+    one, again, two = (pp.datasets.doctorate_salary(random_seed=k) for k in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert (one != two).mean() > 0.9
+    assert pp.datasets.doctorate_salary(1).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"n": 0}, "n must be a whole number of at least 1; got 0"),
+        (
+            {"random_seed": -1},
+            "random_seed must be a whole number of at least 0; got -1",
+        ),
+    ],
+)
+def test_errors_of_the_salaries(options, text):
+    with pytest.raises(ValueError, match=text):
+        pp.datasets.doctorate_salary(**options)
+
+
+class TestDoctorateRecipients:
+    SALARIES = (95_000, 9_999_998, 0, 509_000, 1000)
+
+    @staticmethod
+    def line(salary, width=400):
+        text = f"{salary!s:>9}"
+        assert len(text) == 9
+        return ("7" * 260 + text).ljust(width, "3")
+
+    @pytest.fixture
+    def write(self, tmp_path):
+        def to(lines, name="EPSD17.DAT", end="\n"):
+            path = tmp_path / name
+            path.write_bytes((end.join(lines) + end).encode("latin-1"))
+            return path
+
+        return to
+
+    @pytest.mark.parametrize("end", ["\n", "\r\n"])
+    @pytest.mark.parametrize("width", [269, 400])
+    def test_text_of_fixed_width(self, write, end, width):
+        path = write([self.line(s, width) for s in self.SALARIES], end=end)
+        y = pp.datasets.read_doctorate_recipients(path)
+        np.testing.assert_array_equal(y, [95_000, 0, 509_000, 1000])
+        assert y.dtype == np.int64
+
+    def test_digits_may_be_padded_with_zeros(self, write):
+        path = write([self.line("000095000"), self.line("009999998")])
+        assert pp.datasets.read_doctorate_recipients(str(path)).tolist() == [95_000]
+
+    @pytest.mark.parametrize("name", ["epsd17.sas7bdat", "EPSD17.XPT"])
+    def test_sas_file(self, tmp_path, monkeypatch, name):
+        read = []
+        monkeypatch.setattr(
+            pd,
+            "read_sas",
+            lambda path: (
+                read.append(path)
+                or pd.DataFrame(
+                    {"salaryp": np.array(self.SALARIES, float), "age": 40.0}
+                )
+            ),
+        )
+        y = pp.datasets.read_doctorate_recipients(tmp_path / name)
+        assert read == [tmp_path / name]
+        np.testing.assert_array_equal(y, [95_000, 0, 509_000, 1000])
+
+    def test_sas_file_without_salaries(self, monkeypatch):
+        monkeypatch.setattr(pd, "read_sas", lambda path: pd.DataFrame({"AGE": [40.0]}))
+        with pytest.raises(ValueError, match=r"column SALARYP; got other.sas7bdat"):
+            pp.datasets.read_doctorate_recipients("other.sas7bdat")
+
+    @pytest.mark.parametrize(
+        ("salary", "text"),
+        [
+            (
+                510_000,
+                r"SALARYP must be a salary from 0 to 509000, or 9999998; record 1",
+            ),
+            (-1000, "record 1 has '-1000'"),
+            (9_999_999, "record 1 has '9999999'"),
+            ("", "SALARYP must be a finite number; record 1 has ''"),
+            ("95k", "SALARYP must be a finite number; record 1 has '95k'"),
+        ],
+    )
+    def test_wrong_salaries(self, write, salary, text):
+        path = write([self.line(95_000), self.line(salary)])
+        with pytest.raises(ValueError, match=text):
+            pp.datasets.read_doctorate_recipients(path)
+
+    @pytest.mark.parametrize(
+        ("lines", "text"),
+        [
+            (["7" * 300, "7" * 268], "at least 269 characters; record 1 has 268"),
+            (["SALARYP,AGE"], "at least 269 characters; record 0 has 11"),
+        ],
+    )
+    def test_other_files(self, write, lines, text):
+        lines = [self.line(95_000) if x == "7" * 300 else x for x in lines]
+        with pytest.raises(ValueError, match=text):
+            pp.datasets.read_doctorate_recipients(write(lines))
+
+    def test_empty_file(self, tmp_path):
+        path = tmp_path / "EPSD17.DAT"
+        path.write_text("")
+        with pytest.raises(ValueError, match="at least 269 characters; it is empty"):
+            pp.datasets.read_doctorate_recipients(path)
+
+    def test_file_that_does_not_exist(self, tmp_path):
+        with pytest.raises(FileNotFoundError):
+            pp.datasets.read_doctorate_recipients(tmp_path / "EPSD17.DAT")
