@@ -16,7 +16,7 @@ from pseudopost.asymptotics import (
 )
 from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
 from pseudopost.mixture import MixtureSynthesizer
-from pseudopost.montecarlo import replicate
+from pseudopost.montecarlo import local_to_global, replicate
 from pseudopost.privacy import (
     Reweighting,
     calibrate_reweighting,
@@ -85,6 +85,7 @@ __all__ = [
     "interval_overlap",
     "lipschitz_bounds",
     "lipschitz_weights",
+    "local_to_global",
     "marginal_weights",
     "match_scalar_weight",
     "pairwise_weights",

@@ -1,5 +1,7 @@
 """Record weights on the likelihood of any PyMC model."""
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 import pymc as pm
 import pytensor
@@ -10,6 +12,8 @@ from pytensor.graph.replace import vectorize_graph
 from pseudopost._checks import as_vector
 
 DRAWS_PER_CALL = 100
+# Compiled log-likelihoods, as long as their models live.
+COMPILED = WeakKeyDictionary()
 
 
 def weighted_likelihood(name, logp, weights, dims=None):
@@ -94,20 +98,7 @@ def pointwise_log_likelihood(model, fit, name="y"):
         raise ValueError(
             f"fit must hold every parameter of the model; it lacks {missing}"
         )
-    weights = model[f"{name}_weights"]
-    batches = [
-        pt.tensor(rv.name, dtype=rv.dtype, shape=(None, *rv.type.shape))
-        for rv in model.free_RVs
-    ]
-    swaps = dict(zip(model.free_RVs, batches, strict=True)) | {
-        weights: pt.ones_like(weights)
-    }
-    rows = pytensor.function(
-        batches,
-        vectorize_graph(model[name], swaps),
-        mode="FAST_COMPILE",
-        on_unused_input="ignore",
-    )
+    rows = _rows(model, name)
     values = [
         draws[rv.name].transpose("sample", ...).to_numpy() for rv in model.free_RVs
     ]
@@ -117,3 +108,24 @@ def pointwise_log_likelihood(model, fit, name="y"):
     ]
     attrs = {key: fit.attrs[key] for key in ("not_converged",) if key in fit.attrs}
     return xr.DataArray(np.concatenate(chunks), dims=("sample", "record"), attrs=attrs)
+
+
+def _rows(model, name):
+    """Compile the pointwise log-likelihood of a batch of draws, once per model."""
+    key = (name, *model.free_RVs)
+    if key not in COMPILED.setdefault(model, {}):
+        weights = model[f"{name}_weights"]
+        batches = [
+            pt.tensor(rv.name, dtype=rv.dtype, shape=(None, *rv.type.shape))
+            for rv in model.free_RVs
+        ]
+        swaps = dict(zip(model.free_RVs, batches, strict=True)) | {
+            weights: pt.ones_like(weights)
+        }
+        COMPILED[model][key] = pytensor.function(
+            batches,
+            vectorize_graph(model[name], swaps),
+            mode="FAST_COMPILE",
+            on_unused_input="ignore",
+        )
+    return COMPILED[model][key]

@@ -4,17 +4,157 @@ import functools
 import inspect
 import json
 import numbers
+import os
+import warnings
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
+from tqdm import tqdm
 
-from pseudopost._checks import as_count, as_seed
+from pseudopost._checks import as_count, as_number, as_seed
+from pseudopost.privacy import lipschitz_bounds, lipschitz_weights, reweight
+from pseudopost.synthesizers import ConvergenceWarning
+
+STATISTICS = {
+    "mean": np.mean,
+    "median": np.median,
+    "q15": functools.partial(np.quantile, q=0.15),
+    "q90": functools.partial(np.quantile, q=0.9),
+}
 
 
-def replicate(task, n_replicates, random_seed=1, *, store=None, n_jobs=-1):
+def local_to_global(
+    generate,
+    synthesizer,
+    n_databases=100,
+    random_seed=1,
+    *,
+    k=0.95,
+    n_datasets=20,
+    store=None,
+    n_jobs=-1,
+    progressbar=True,
+    **settings,
+):
+    r"""Largest Lipschitz bound in each of many databases from one population.
+
+    Each database is fitted three times: without weights (``"Unweighted"``), under LW
+    weights from that fit (``"LW"``), and under those re-weighted (``"LW_final"``). The
+    three fits share a seed.
+
+    Parameters
+    ----------
+    generate : callable
+        Takes a ``numpy.random.Generator`` and returns the records of a database.
+    synthesizer : callable
+        Takes them and returns a :class:`~pseudopost.Synthesizer`; usually a class.
+    n_databases : int
+        R.
+    random_seed : int
+        Non-negative; database r uses its r-th spawned child.
+    k : float
+        Of :func:`~pseudopost.reweight`.
+    n_datasets : int
+        m, synthetic files drawn from each fit.
+    store, n_jobs, progressbar
+        As in :func:`replicate`.
+    **settings
+        Of the fits: ``draws``, ``tune``, ``chains``.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (4 R, 7)
+        Index: ``database``, and ``synthesizer``, which is ``"Data"`` for the database
+        itself. Columns: ``delta``, :math:`\Delta_{\alpha, x_r}` in nats, and
+        ``mean_weight``, both missing for ``"Data"``; ``converged``; and ``mean``,
+        ``median``, ``q15``, ``q90``, of the synthetic files on average.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or `store` belongs to another study.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If fits have not converged; the column ``converged`` says which.
+
+    References
+    ----------
+    P3, appendix D.
+    """
+    task = functools.partial(
+        _bounds_of_one,
+        generate=generate,
+        synthesizer=synthesizer,
+        k=as_number(k, "k", low=0, high=1, open_low=True),
+        n_datasets=as_count(n_datasets, "n_datasets"),
+        settings=settings,
+    )
+    wide = replicate(
+        task,
+        as_count(n_databases, "n_databases"),
+        random_seed,
+        store=store,
+        n_jobs=n_jobs,
+        progressbar=progressbar,
+    )
+    parts = {
+        name: wide.filter(regex=f"^{name} ").rename(columns=lambda c: c.split()[1])
+        for name in ("Data", "Unweighted", "LW", "LW_final")
+    }
+    order = pd.MultiIndex.from_product(
+        [wide.index, parts], names=["database", "synthesizer"]
+    )
+    table = pd.concat(parts).swaplevel().reindex(order)
+    failed = int((~table["converged"]).sum())
+    if failed:
+        warnings.warn(
+            f"{failed} of {3 * len(wide)} fits have not converged; see the column "
+            "'converged'",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return table
+
+
+def _bounds_of_one(rng, generate, synthesizer, k, n_datasets, settings):
+    y = generate(rng)
+    seed = int(rng.integers(2**31))
+    model = synthesizer(y)
+    row = {}
+
+    def report(name, delta, mean_weight, converged, files):
+        values = {"delta": delta, "mean_weight": mean_weight, "converged": converged}
+        values |= {key: f(files, axis=1).mean() for key, f in STATISTICS.items()}
+        row.update({f"{name} {key}": value for key, value in values.items()})
+
+    def fit(name, weights):
+        fitted = model.fit(weights, random_seed=seed, progressbar=False, **settings)
+        log_likelihood = model.log_likelihood(fitted)
+        bounds = lipschitz_bounds(log_likelihood, weights)
+        synthetic = model.synthesize(fitted, n_datasets, seed)
+        converged = not fitted.attrs["not_converged"]
+        report(name, bounds.max(), weights.mean(), converged, synthetic)
+        return log_likelihood, bounds
+
+    report("Data", np.nan, np.nan, True, np.asarray(y)[None])
+    with warnings.catch_warnings():
+        # The row says so, and the parent process says it once.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        log_likelihood, _ = fit("Unweighted", np.ones(len(y)))
+        weights = lipschitz_weights(log_likelihood)
+        _, bounds = fit("LW", weights)
+        fit("LW_final", reweight(weights, bounds, k))
+    return row
+
+
+def replicate(
+    task, n_replicates, random_seed=1, *, store=None, n_jobs=-1, progressbar=True
+):
     """Run `task` many times, each time with random numbers of its own.
 
     The result does not depend on the number of workers, nor on how often the run was
@@ -36,7 +176,10 @@ def replicate(task, n_replicates, random_seed=1, *, store=None, n_jobs=-1):
         file when something else that it uses has changed.
     n_jobs : int
         Processes; by default one per core. Within ``joblib.parallel_config`` the
-        backend is the one chosen there.
+        backend is the one chosen there, such as a Dask cluster.
+    progressbar : bool
+        Whether to show progress; the environment variable ``PSEUDOPOST_PROGRESS=off``
+        silences every run.
 
     Returns
     -------
@@ -58,14 +201,18 @@ def replicate(task, n_replicates, random_seed=1, *, store=None, n_jobs=-1):
         for r in range(len(seeds))
         if r not in file.rows
     )
-    for r, row in arriving:
-        file.add(r, row)
+    progressbar = progressbar and os.environ.get("PSEUDOPOST_PROGRESS") != "off"
+    with tqdm(total=len(seeds), initial=len(file.rows), disable=not progressbar) as bar:
+        for r, row in arriving:
+            file.add(r, row)
+            bar.update()
     index = pd.RangeIndex(len(seeds), name="replicate")
     return pd.DataFrame([file.rows[r] for r in index], index)
 
 
 def _run(task, r, seed):
-    with threadpool_limits(1):
+    # One thread: the chains of a fit and linear algebra stay within this process.
+    with joblib.parallel_config("sequential"), threadpool_limits(1):
         row = task(np.random.default_rng(seed))
     values = {}
     for name, value in row.items():
@@ -112,7 +259,12 @@ class _Store:
 def _identity(task):
     """Name a task by its source, and by the arguments that it was given beforehand."""
     if isinstance(task, functools.partial):
-        return joblib.hash((_identity(task.func), task.args, task.keywords))
+        given = [*task.args, *sorted(task.keywords.items())]
+        return joblib.hash([_identity(task.func), *map(_identity, given)])
+    if isinstance(task, tuple):
+        return [_identity(part) for part in task]
+    if not callable(task):
+        return task
     try:
         return joblib.hash(inspect.getsource(task))
     except (OSError, TypeError):

@@ -91,9 +91,11 @@ class Synthesizer(ABC):
             for v in ancestors(self._graph)
             if isinstance(v, Constant)
         ]
-        shapes = {
-            variable.name: variable.get_value().shape for variable in self._shared
-        }
+        # Data of another length need another model only if a parameter's length does.
+        parameters = [*self.model.free_RVs, *self.model.deterministics]
+        shapes = [v.get_value().shape for v in self._shared]
+        if all(None not in v.type.shape for v in parameters):
+            shapes = None
         coords = dict(self.model.coords)
         name = type(self).__name__
         return joblib.hash((name, graph, constants, shapes, coords, self._kept))
@@ -198,7 +200,7 @@ class Synthesizer(ABC):
                 tune=settings["tune"],
                 chains=settings["chains"],
                 seed=settings["random_seed"],
-                cores=min(settings["chains"], os.cpu_count() or 1),
+                cores=min(settings["chains"], joblib.effective_n_jobs()),
                 save_warmup=False,
                 progress_bar=progressbar,
                 **self._settings,
@@ -314,6 +316,8 @@ class NegativeBinomialSynthesizer(Synthesizer):
     def _build(self):
         values, position = np.unique(self.y, return_inverse=True)
         with pm.Model(coords={"record": np.arange(len(self.y))}) as model:
+            values = pm.Data("values", values)
+            position = pm.Data("position", position)
             s = pm.HalfStudentT("s", nu=3, sigma=1)
             log_mu = pm.Normal("log_mu", 0, s)
             inverse_phi = pm.HalfCauchy("inverse_phi", 5)
@@ -361,6 +365,8 @@ class PoissonSynthesizer(Synthesizer):
     def _build(self):
         values, position = np.unique(self.y, return_inverse=True)
         with pm.Model(coords={"record": np.arange(len(self.y))}) as model:
+            values = pm.Data("values", values)
+            position = pm.Data("position", position)
             mu = pm.Gamma("mu", self.shape, self.rate)
             logp = pm.logp(pm.Poisson.dist(mu=mu), values)[position]
             weighted_likelihood("y", logp, np.ones(len(self.y)), dims="record")

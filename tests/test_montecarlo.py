@@ -1,7 +1,9 @@
 import json
+import os
 import subprocess
 import sys
 import time
+import warnings
 from functools import partial
 
 import joblib
@@ -10,6 +12,7 @@ import pandas as pd
 import pytest
 
 import pseudopost as pp
+from pseudopost import montecarlo, synthesizers
 
 SCRIPT = """
 import json, sys, time
@@ -26,6 +29,38 @@ if __name__ == "__main__":
 """
 
 
+STUDY = """
+import sys
+import joblib
+import pseudopost as pp
+
+def poisson(rng):
+    return rng.poisson(100, size=40)
+
+def study(store=None, n_jobs=-1):
+    return pp.local_to_global(
+        poisson, pp.PoissonSynthesizer, 24, 5, n_datasets=2, store=store,
+        n_jobs=n_jobs, draws=500, tune=200,
+    )
+
+if __name__ == "__main__":
+    store, table, n_jobs, how = sys.argv[1:]
+    if how == "dask":
+        from distributed import Client, LocalCluster
+        with (
+            LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=True,
+                dashboard_address=None, local_directory=table + ".dask",
+            ) as cluster,
+            Client(cluster),
+            joblib.parallel_config("dask"),
+        ):
+            study(store).to_pickle(table)
+    else:
+        study(store, int(n_jobs)).to_pickle(table)
+"""
+
+
 def mixed(rng, shift=0.0):
     return {
         "x": rng.normal() + shift,
@@ -38,6 +73,21 @@ def mixed(rng, shift=0.0):
 
 def with_text(rng):
     return {"x": "one"}
+
+
+def transformed(rng, f):
+    return {"x": f(rng.normal())}
+
+
+def counts(rng, n=30):
+    return rng.poisson(50, size=n)
+
+
+def quietly(call):
+    """What `call` returns, and its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        return call(), caught
 
 
 class TestReplicate:
@@ -124,6 +174,13 @@ class TestStore:
         with pytest.raises(ValueError, match="store must come from the same task"):
             pp.replicate(task, 2, seed, store=store, n_jobs=1)
 
+    def test_refuses_when_a_function_that_was_given_differs(self, tmp_path):
+        store = tmp_path / "rows.jsonl"
+        pp.replicate(partial(transformed, f=lambda x: x), 2, store=store, n_jobs=1)
+        again = partial(transformed, f=lambda x: x + 1)
+        with pytest.raises(ValueError, match="store must come from the same task"):
+            pp.replicate(again, 2, store=store, n_jobs=1)
+
     def test_same_partial_continues(self, tmp_path):
         store = tmp_path / "rows.jsonl"
         first = pp.replicate(partial(mixed, shift=1.0), 2, store=store, n_jobs=1)
@@ -162,3 +219,192 @@ class TestStore:
         expected = [np.random.default_rng(seed).normal() for seed in seeds]
         values = json.loads((tmp_path / "values.json").read_text())
         np.testing.assert_array_equal(values, expected)
+
+
+@pytest.fixture(scope="module")
+def study_table():
+    return pp.local_to_global(
+        counts, pp.PoissonSynthesizer, 4, 3, n_datasets=5, n_jobs=1, draws=500, tune=300
+    )
+
+
+class TestLocalToGlobal:
+    NAMES = ("Data", "Unweighted", "LW", "LW_final")
+
+    def test_a_row_for_the_data_and_for_each_fit(self, study_table):
+        assert study_table.index.names == ["database", "synthesizer"]
+        assert study_table.index.tolist() == [
+            (r, name) for r in range(4) for name in self.NAMES
+        ]
+        assert [*study_table] == [
+            *("delta", "mean_weight", "converged", "mean", "median", "q15", "q90")
+        ]
+        assert study_table["converged"].dtype == bool
+        missing = study_table[["delta", "mean_weight"]].isna().any(axis=1)
+        assert (missing == (study_table.index.get_level_values(1) == "Data")).all()
+
+    def test_rows_are_those_of_the_definitions(self, study_table):
+        rng = np.random.default_rng(np.random.SeedSequence(3).spawn(4)[2])
+        y = counts(rng)
+        seed = int(rng.integers(2**31))
+        model = pp.PoissonSynthesizer(y)
+        settings = {"draws": 500, "tune": 300, "random_seed": seed}
+        fits = {"Unweighted": model.fit(**settings)}
+        likelihood = model.log_likelihood(fits["Unweighted"])
+        weights = {"Unweighted": np.ones(30), "LW": pp.lipschitz_weights(likelihood)}
+        bounds = {"Unweighted": pp.lipschitz_bounds(likelihood)}
+        for name in ("LW", "LW_final"):
+            fits[name] = model.fit(weights[name], **settings)
+            likelihood = model.log_likelihood(fits[name])
+            bounds[name] = pp.lipschitz_bounds(likelihood, weights[name])
+            weights["LW_final"] = pp.reweight(weights["LW"], bounds["LW"], 0.95)
+        rows = study_table.loc[2]
+        statistics = {
+            "mean": np.mean,
+            "median": np.median,
+            "q15": lambda x, axis: np.quantile(x, 0.15, axis=axis),
+            "q90": lambda x, axis: np.quantile(x, 0.9, axis=axis),
+        }
+        for statistic, f in statistics.items():
+            assert rows.loc["Data", statistic] == f(y, axis=0)
+        for name, fit in fits.items():
+            assert rows.loc[name, "delta"] == pytest.approx(bounds[name].max())
+            assert rows.loc[name, "mean_weight"] == pytest.approx(weights[name].mean())
+            files = model.synthesize(fit, 5, seed)
+            for statistic, f in statistics.items():
+                expected = np.mean(f(files, axis=1))
+                assert rows.loc[name, statistic] == pytest.approx(expected)
+
+    def test_weights_lower_the_bound_and_reweighting_raises_the_weights(
+        self, study_table
+    ):
+        wide = study_table.reset_index().pivot_table(
+            index="database", columns="synthesizer"
+        )
+        delta, weight = wide["delta"], wide["mean_weight"]
+        assert (delta["LW"] < delta["Unweighted"]).all()
+        assert (weight["LW_final"] > weight["LW"]).all()
+        assert (weight["Unweighted"] == 1).all()
+
+    def test_more_databases_keep_the_first(self, study_table):
+        longer = pp.local_to_global(
+            counts,
+            pp.PoissonSynthesizer,
+            5,
+            3,
+            n_datasets=5,
+            n_jobs=1,
+            draws=500,
+            tune=300,
+        )
+        pd.testing.assert_frame_equal(longer.loc[:3], study_table, check_exact=True)
+
+    def test_says_how_many_fits_have_not_converged(self):
+        def call():
+            return pp.local_to_global(
+                counts,
+                pp.PoissonSynthesizer,
+                2,
+                n_datasets=1,
+                n_jobs=1,
+                draws=4,
+                tune=4,
+            )
+
+        table, caught = quietly(call)
+        failed = (~table["converged"]).sum()
+        assert 0 < failed <= 6
+        assert [w.category for w in caught] == [pp.ConvergenceWarning]
+        assert str(caught[0].message).startswith(f"{failed} of 6 fits have not")
+
+    @pytest.mark.parametrize(
+        ("options", "text"),
+        [
+            ({"n_databases": 0}, "n_databases must be a whole number"),
+            ({"k": 1.5}, "k must be a finite number in"),
+            ({"n_datasets": 0}, "n_datasets must be a whole number"),
+            ({"random_seed": -1}, "random_seed must be a whole number"),
+        ],
+    )
+    def test_refuses(self, options, text):
+        with pytest.raises(ValueError, match=text):
+            pp.local_to_global(counts, pp.PoissonSynthesizer, **options)
+
+    def test_one_compiled_model_serves_all_databases_of_a_size(self, monkeypatch):
+        compiled = []
+        compile_model = synthesizers.nutpie.compile_pymc_model
+        monkeypatch.setattr(synthesizers, "COMPILED", {})
+        monkeypatch.setattr(
+            synthesizers.nutpie,
+            "compile_pymc_model",
+            lambda *args, **options: (
+                compiled.append(1) or compile_model(*args, **options)
+            ),
+        )
+        task = partial(
+            montecarlo._bounds_of_one,
+            synthesizer=pp.PoissonSynthesizer,
+            k=0.95,
+            n_datasets=1,
+            settings={"draws": 10, "tune": 10},
+        )
+        for n, seed in ((20, 1), (20, 2), (25, 1)):
+            task(np.random.default_rng(seed), partial(counts, n=n))
+        assert len(compiled) == 2
+
+
+def run_study(tmp_path, name, n_jobs=1, how="here", wait=True):
+    script = tmp_path / "study.py"
+    script.write_text(STUDY)
+    store, table = tmp_path / f"{name}.jsonl", tmp_path / f"{name}.pickle"
+    command = [sys.executable, str(script), str(store), str(table), str(n_jobs), how]
+    # A pipe would stay open as long as the workers of a killed run.
+    errors = tmp_path / f"{name}.txt"
+    with errors.open("w") as file:
+        run = subprocess.Popen(
+            command, stderr=file, env=os.environ | {"PSEUDOPOST_PROGRESS": "off"}
+        )
+    if not wait:
+        return run, store
+    assert run.wait() == 0, errors.read_text()
+    return pd.read_pickle(table), store
+
+
+def test_study_is_the_same_on_a_dask_cluster_and_on_workers_that_were_killed(tmp_path):
+    whole, store = run_study(tmp_path, "whole")
+    assert len(whole) == 24 * 4
+    dask, _ = run_study(tmp_path, "dask", how="dask")
+    pd.testing.assert_frame_equal(dask, whole, check_exact=True)
+
+    run, store = run_study(tmp_path, "killed", n_jobs=2, wait=False)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if store.exists() and len(store.read_text().splitlines()) >= 4:
+            break
+        time.sleep(0.01)
+    run.kill()
+    run.wait()
+    before = store.read_text().splitlines()
+    assert 4 <= len(before) < 25
+    resumed, _ = run_study(tmp_path, "killed", n_jobs=2)
+    pd.testing.assert_frame_equal(resumed, whole, check_exact=True)
+    after = store.read_text().splitlines()
+    assert after[: len(before) - 1] == before[:-1]
+    assert sorted(json.loads(line)[0] for line in after[1:]) == list(range(24))
+
+
+class TestProgress:
+    def test_shows_what_was_stored_and_what_is_new(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.delenv("PSEUDOPOST_PROGRESS", raising=False)
+        store = tmp_path / "rows.jsonl"
+        pp.replicate(mixed, 3, store=store, n_jobs=1, progressbar=False)
+        assert capsys.readouterr().err == ""
+        pp.replicate(mixed, 5, store=store, n_jobs=1)
+        shown = capsys.readouterr().err
+        assert "3/5" in shown
+        assert "5/5" in shown
+
+    def test_environment_silences(self, monkeypatch, capsys):
+        monkeypatch.setenv("PSEUDOPOST_PROGRESS", "off")
+        pp.replicate(mixed, 3, n_jobs=1)
+        assert capsys.readouterr().err == ""

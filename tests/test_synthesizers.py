@@ -538,24 +538,49 @@ def test_models_with_other_shared_data_differ():
     assert len(fingerprints) == 2
 
 
+class EffectsOfData(SharedData):
+    """The length of a parameter is that of the data."""
+
+    def _build(self):
+        with super()._build() as model:
+            pm.Normal("effect", shape=model["obs"].shape[0])
+        return model
+
+
 def test_models_of_one_form_share_a_compiled_model(monkeypatch):
     monkeypatch.setattr(synthesizers, "COMPILED", {})
     first, second, longer = (SharedData(y) for y in ([0.0, 1], [5.0, 6], [5.0, 6, 7]))
     first.fit(draws=500, tune=200)
-    fit = second.fit(draws=500, tune=200)
+    fits = [model.fit(draws=500, tune=200) for model in (second, longer)]
     assert second._compiled is first._compiled
-    assert longer._compiled is not first._compiled
-    synthesizers.COMPILED.clear()
-    alone = SharedData([5.0, 6])
-    assert alone._compiled is not first._compiled
-    xr.testing.assert_equal(
-        fit["posterior"].to_dataset(),
-        alone.fit(draws=500, tune=200)["posterior"].to_dataset(),
-    )
+    assert longer._compiled is first._compiled
+    for y, fit in zip(([5.0, 6], [5.0, 6, 7]), fits, strict=True):
+        synthesizers.COMPILED.clear()
+        alone = SharedData(y)
+        assert alone._compiled is not first._compiled
+        xr.testing.assert_equal(
+            fit["posterior"].to_dataset(),
+            alone.fit(draws=500, tune=200)["posterior"].to_dataset(),
+        )
+
+
+def test_parameters_of_another_length_need_another_compiled_model(monkeypatch):
+    monkeypatch.setattr(synthesizers, "COMPILED", {})
+    for y in ([0.0, 1], [5.0, 6, 7]):
+        fit = EffectsOfData(y).fit(draws=500, tune=200)
+        assert fit["posterior"]["effect"].shape == (2, 500, len(y))
+    assert len(synthesizers.COMPILED) == 2
+
+
+@pytest.mark.parametrize("synthesizer_class", SYNTHESIZERS.values(), ids=SYNTHESIZERS)
+def test_counts_of_one_length_share_a_compiled_model(synthesizer_class):
+    one, two = (synthesizer_class(y) for y in ([0, 3, 3, 3], [5, 1, 9, 700]))
+    assert one._form == two._form
+    assert one._fingerprint != two._fingerprint
 
 
 def test_the_oldest_compiled_model_is_given_up(fake_nutpie):
-    models = [SharedData(np.zeros(n)) for n in range(1, 10)]
+    models = [pp.PoissonSynthesizer(np.zeros(n)) for n in range(1, 10)]
     for model in models:
         assert model._compiled is fake_nutpie
     assert fake_nutpie.compiled == 9
