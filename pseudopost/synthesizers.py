@@ -96,7 +96,7 @@ class Synthesizer(ABC):
         shapes = [v.get_value().shape for v in self._shared]
         if all(None not in v.type.shape for v in parameters):
             shapes = None
-        coords = dict(self.model.coords)
+        coords = {k: np.asarray(v) for k, v in self.model.coords.items()}
         name = type(self).__name__
         return joblib.hash((name, graph, constants, shapes, coords, self._kept))
 
