@@ -1,4 +1,5 @@
 import re
+import struct
 import zipfile
 
 import numpy as np
@@ -901,6 +902,52 @@ def test_errors_of_the_salaries(options, text):
         pp.datasets.doctorate_salary(**options)
 
 
+def sas_transport(columns):
+    """Write whole numbers in the transport format of SAS, version 5."""
+
+    def ibm(value):
+        power = -(-value.bit_length() // 4)
+        return bytes([64 + power if value else 0]) + (
+            (value << 56 >> 4 * power).to_bytes(7)
+        )
+
+    def header(name, tail="0" * 30):
+        return f"HEADER RECORD*******{name:<8}HEADER RECORD!!!!!!!{tail}  ".encode()
+
+    def card(*parts):
+        return b"".join(part.encode().ljust(width) for part, width in parts)
+
+    def pad(data):
+        return data + b" " * (-len(data) % 80)
+
+    date = "01JAN17:00:00:00"
+    system = [("9.4", 8), ("Linux", 8), ("", 24), (date, 16)]
+    names = b"".join(
+        struct.pack(
+            ">hhhh8s40s8shhh2s8shhl52s",
+            *(1, 0, 8, k, name.encode().ljust(8), b" " * 40, b" " * 8, 0, 0, 0),
+            *(b"", b" " * 8, 0, 0, 8 * k, b""),
+        )
+        for k, name in enumerate(columns)
+    )
+    rows = b"".join(ibm(x) for row in zip(*columns.values(), strict=True) for x in row)
+    return b"".join(
+        [
+            header("LIBRARY"),
+            card(("SAS", 8), ("SAS", 8), ("SASLIB", 8), *system),
+            card((date, 80)),
+            header("MEMBER", "0" * 17 + "1600000000140"),
+            header("DSCRPTR"),
+            card(("SAS", 8), ("EPSD17", 8), ("SASDATA", 8), *system),
+            card((date, 80)),
+            header("NAMESTR", f"{len(columns):>010}" + "0" * 20),
+            pad(names),
+            header("OBS"),
+            pad(rows),
+        ]
+    )
+
+
 class TestDoctorateRecipients:
     SALARIES = (95_000, 9_999_998, 0, 509_000, 1000)
 
@@ -931,21 +978,19 @@ class TestDoctorateRecipients:
         path = write([self.line("000095000"), self.line("009999998")])
         assert pp.datasets.read_doctorate_recipients(str(path)).tolist() == [95_000]
 
-    @pytest.mark.parametrize("name", ["epsd17.sas7bdat", "EPSD17.XPT"])
-    def test_sas_file(self, tmp_path, monkeypatch, name):
-        read = []
-        monkeypatch.setattr(
-            pd,
-            "read_sas",
-            lambda path: (
-                read.append(path)
-                or pd.DataFrame(
-                    {"salaryp": np.array(self.SALARIES, float), "age": 40.0}
-                )
-            ),
-        )
-        y = pp.datasets.read_doctorate_recipients(tmp_path / name)
-        assert read == [tmp_path / name]
+    @pytest.mark.parametrize("name", ["epsd17.xpt", "EPSD17.XPT"])
+    def test_sas_transport_file(self, tmp_path, name):
+        path = tmp_path / name
+        path.write_bytes(sas_transport({"AGE": [40] * 5, "SALARYP": self.SALARIES}))
+        y = pp.datasets.read_doctorate_recipients(path)
+        np.testing.assert_array_equal(y, [95_000, 0, 509_000, 1000])
+        assert y.dtype == np.int64
+
+    # Nothing in the Python world writes the other format of SAS.
+    def test_sas_file(self, tmp_path, monkeypatch):
+        table = pd.DataFrame({"salaryp": np.array(self.SALARIES, float), "age": 40.0})
+        monkeypatch.setattr(pd, "read_sas", {tmp_path / "a.sas7bdat": table}.get)
+        y = pp.datasets.read_doctorate_recipients(tmp_path / "a.sas7bdat")
         np.testing.assert_array_equal(y, [95_000, 0, 509_000, 1000])
 
     def test_sas_file_without_salaries(self, monkeypatch):
