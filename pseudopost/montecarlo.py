@@ -69,8 +69,9 @@ def local_to_global(
     pandas.DataFrame, shape (4 R, 7)
         Index: ``database``, and ``synthesizer``, which is ``"Data"`` for the database
         itself. Columns: ``delta``, :math:`\Delta_{\alpha, x_r}` in nats, and
-        ``mean_weight``, both missing for ``"Data"``; ``converged``; and ``mean``,
-        ``median``, ``q15``, ``q90``, of the synthetic files on average.
+        ``mean_weight``, both missing for ``"Data"``; ``converged``, True for
+        ``"Data"``; and ``mean``, ``median``, ``q15``, ``q90``, of the synthetic files
+        on average.
 
     Raises
     ------
@@ -163,8 +164,8 @@ def replicate(
     Parameters
     ----------
     task : callable
-        Takes a ``numpy.random.Generator`` and returns a dict of numbers. It runs in a
-        process of its own, with one thread.
+        Takes a ``numpy.random.Generator`` and returns a dict of numbers. It runs with
+        one thread, in a worker process unless `n_jobs` is 1.
     n_replicates : int
         R. A stored run of fewer replicates is continued.
     random_seed : int
@@ -172,8 +173,9 @@ def replicate(
     store : path-like, optional
         A file that receives every row as soon as it is there. A later call with the
         same task and seed reads it and runs only what it lacks. A task is known by its
-        own source, and by its arguments if it is a ``functools.partial``: delete the
-        file when something else that it uses has changed.
+        own source, and by its arguments if it is a ``functools.partial``; what varies
+        must be given in that way. Delete the file when something else that the task
+        uses has changed.
     n_jobs : int
         Processes; by default one per core. Within ``joblib.parallel_config`` the
         backend is the one chosen there, such as a Dask cluster.
@@ -192,9 +194,9 @@ def replicate(
         If `store` was written for another task or seed, or is damaged, or a value in a
         row is no number.
     """
-    seeds = np.random.SeedSequence(as_seed(random_seed)).spawn(
-        as_count(n_replicates, "n_replicates")
-    )
+    random_seed = as_seed(random_seed)
+    n_replicates = as_count(n_replicates, "n_replicates")
+    seeds = np.random.SeedSequence(random_seed).spawn(n_replicates)
     file = _Store(store, {"task": _identity(task), "random_seed": random_seed})
     arriving = joblib.Parallel(n_jobs, return_as="generator_unordered")(
         joblib.delayed(_run)(task, r, seeds[r])
@@ -268,4 +270,4 @@ def _identity(task):
     try:
         return joblib.hash(inspect.getsource(task))
     except (OSError, TypeError):
-        return f"{type(task).__module__}.{type(task).__qualname__}"
+        return joblib.hash(task)

@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import subprocess
 import sys
@@ -76,7 +77,25 @@ def with_text(rng):
 
 
 def transformed(rng, f):
-    return {"x": f(rng.normal())}
+    return {"x": float(f(rng.random()))}
+
+
+def identity(x):
+    return x
+
+
+def abs_value(x):
+    return abs(x)
+
+
+class Shifted:
+    """A function with a parameter of its own."""
+
+    def __init__(self, shift):
+        self.shift = shift
+
+    def __call__(self, x):
+        return x + self.shift
 
 
 def counts(rng, n=30):
@@ -174,12 +193,27 @@ class TestStore:
         with pytest.raises(ValueError, match="store must come from the same task"):
             pp.replicate(task, 2, seed, store=store, n_jobs=1)
 
-    def test_refuses_when_a_function_that_was_given_differs(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            (identity, abs_value),
+            (np.exp, np.log),
+            (math.exp, math.log),
+            (Shifted(1.0), Shifted(2.0)),
+        ],
+        ids=["source", "ufunc", "builtin", "instance"],
+    )
+    def test_refuses_when_a_function_that_was_given_differs(self, tmp_path, one, other):
         store = tmp_path / "rows.jsonl"
-        pp.replicate(partial(transformed, f=lambda x: x), 2, store=store, n_jobs=1)
-        again = partial(transformed, f=lambda x: x + 1)
+        pp.replicate(partial(transformed, f=one), 2, store=store, n_jobs=1)
         with pytest.raises(ValueError, match="store must come from the same task"):
-            pp.replicate(again, 2, store=store, n_jobs=1)
+            pp.replicate(partial(transformed, f=other), 2, store=store, n_jobs=1)
+
+    def test_seed_may_be_a_numpy_number(self, tmp_path):
+        store = tmp_path / "rows.jsonl"
+        first = pp.replicate(mixed, 2, np.int64(3), store=store, n_jobs=1)
+        again = pp.replicate(mixed, 2, 3, store=store, n_jobs=1)
+        pd.testing.assert_frame_equal(first, again)
 
     def test_same_partial_continues(self, tmp_path):
         store = tmp_path / "rows.jsonl"
