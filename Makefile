@@ -28,7 +28,9 @@ book: $(VENV)/.installed  ## Execute every chapter and build the book into _buil
 	$(BIN)/python tools/notebooks.py stale
 	$(BIN)/jupyter-book build --warningiserror --nitpick --keep-going --quiet .
 
-test: lint pytest notebooks book  ## Everything that CI runs: ruff, pytest, nbval and the book
+test: lint  ## Everything that CI runs: ruff, pytest and nbval side by side, and the book
+	$(MAKE) -j2 pytest notebooks
+	$(MAKE) book
 	$(BIN)/python -m pytest tests/built
 
 lint: $(VENV)/.installed  ## Check style with ruff
