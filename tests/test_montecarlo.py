@@ -109,6 +109,18 @@ def quietly(call):
         return call(), caught
 
 
+def killed_after_three_rows(run, store):
+    """Kill `run` once its store has a header and three rows; return the lines."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if store.exists() and len(store.read_text().splitlines()) >= 4:
+            break
+        time.sleep(0.01)
+    run.kill()
+    run.wait()
+    return store.read_text().splitlines()
+
+
 class TestReplicate:
     def test_each_replicate_has_its_own_spawned_seed(self):
         table = pp.replicate(mixed, 5, 3, n_jobs=1)
@@ -236,14 +248,7 @@ class TestStore:
         store = tmp_path / "rows.jsonl"
         command = [sys.executable, str(script), str(store), str(n_jobs)]
         run = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
-            if store.exists() and len(store.read_text().splitlines()) >= 4:
-                break
-            time.sleep(0.02)
-        run.kill()
-        run.wait()
-        before = store.read_text().splitlines()
+        before = killed_after_three_rows(run, store)
         assert 4 <= len(before) < 13
         subprocess.run(command, check=True)
         after = store.read_text().splitlines()
@@ -411,14 +416,7 @@ def test_study_is_the_same_on_a_dask_cluster_and_on_workers_that_were_killed(tmp
     pd.testing.assert_frame_equal(dask, whole, check_exact=True)
 
     run, store = run_study(tmp_path, "killed", n_jobs=2, wait=False)
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        if store.exists() and len(store.read_text().splitlines()) >= 4:
-            break
-        time.sleep(0.01)
-    run.kill()
-    run.wait()
-    before = store.read_text().splitlines()
+    before = killed_after_three_rows(run, store)
     assert 4 <= len(before) < 25
     resumed, _ = run_study(tmp_path, "killed", n_jobs=2)
     pd.testing.assert_frame_equal(resumed, whole, check_exact=True)
