@@ -12,7 +12,7 @@ export PSEUDOPOST_PROGRESS ?= off
 export PSEUDOPOST_PROFILE ?= book
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint pytest notebooks strip refresh lock clean
+.PHONY: help book offline pdf test lint pytest notebooks strip refresh lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,14 +24,30 @@ $(VENV)/.installed: requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-book: $(VENV)/.installed  ## Execute every chapter and build the book into _build/html
+book: $(VENV)/.installed  ## Execute every chapter, build _build/html and the notebooks in _build/editions
 	$(BIN)/python tools/notebooks.py stale
+	$(BIN)/python tools/notebooks.py execute
 	$(BIN)/jupyter-book build --warningiserror --nitpick --keep-going --quiet .
+	$(BIN)/python tools/editions.py
+	cp -R $(BUILD)/editions/reader/book/. $(BUILD)/html/_sources/book/
+
+offline: book  ## Pack the built book, which needs no network, into _build/offline.zip
+	$(BIN)/python -m zipfile -c $(BUILD)/offline.zip $(BUILD)/html/
+
+pdf: $(VENV)/.installed  ## Build the whole book as _build/pdf/pseudopost.pdf (needs LaTeX)
+	@for tool in latexmk xelatex; do command -v $$tool > /dev/null || { echo "make pdf needs LaTeX ($$tool is missing). On Debian: apt-get install --no-install-recommends latexmk texlive-xetex texlive-fonts-recommended fonts-freefont-otf fonts-texgyre-math fonts-dejavu-core" >&2; exit 1; }; done
+	$(BIN)/python tools/notebooks.py stale
+	$(BIN)/python tools/notebooks.py execute
+	$(BIN)/jupyter-book build --builder latex --warningiserror --keep-going --quiet .
+	cd $(BUILD)/latex && max_print_line=1000 latexmk -xelatex -interaction=nonstopmode -halt-on-error -silent pseudopost.tex
+	mkdir -p $(BUILD)/pdf
+	cp $(BUILD)/latex/pseudopost.pdf $(BUILD)/pdf/
+	$(BIN)/python -m pytest tests/built/test_pdf.py
 
 test: lint  ## Everything that CI runs: ruff, pytest and nbval side by side, and the book
 	$(MAKE) -j2 pytest notebooks
 	$(MAKE) book
-	$(BIN)/python -m pytest tests/built
+	$(BIN)/python -m pytest -rs tests/built
 
 lint: $(VENV)/.installed  ## Check style with ruff
 	$(BIN)/ruff check .
@@ -41,7 +57,8 @@ pytest: $(VENV)/.installed  ## Run the unit tests
 	$(BIN)/python -m pytest --ignore tests/built
 
 notebooks: $(VENV)/.installed  ## Run every chapter and compare its checked cells
-	$(BIN)/python -m pytest -p no:cacheprovider --nbval-lax --nbval-cell-timeout=1800 $(BOOK)
+	$(BIN)/python -m pytest -p no:cacheprovider -n 2 --dist loadscope --junitxml=$(BUILD)/notebooks.xml \
+		--nbval-lax --nbval-cell-timeout=1800 $(BOOK)
 
 strip: $(VENV)/.installed  ## Remove the outputs of all cells but the checked ones
 	$(BIN)/python tools/notebooks.py strip

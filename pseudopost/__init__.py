@@ -1,4 +1,9 @@
-"""Bayesian pseudo posterior synthesis for privacy."""
+"""Bayesian pseudo posterior synthesis for privacy.
+
+Where a docstring says P1, P2 or P3, it means one of the three papers that the book
+walks through; "Book:" is followed by the label of the chapter or section that explains
+the name.
+"""
 
 __version__ = "0.1.0"
 

@@ -25,7 +25,7 @@ MAX_STEPS = 20
 
 
 class PseudoMLE(NamedTuple):
-    """Where a weighted log-likelihood is largest.
+    """What :func:`pseudo_mle` returns: where a weighted log-likelihood is largest.
 
     Attributes
     ----------
@@ -33,6 +33,10 @@ class PseudoMLE(NamedTuple):
         On the unconstrained scale of the sampler, for :func:`information`.
     values : dict
         The parameters and deterministics of the model, on their own scale.
+
+    References
+    ----------
+    Book: :ref:`consistency-star`.
     """
 
     theta: pd.Series
@@ -40,7 +44,7 @@ class PseudoMLE(NamedTuple):
 
 
 class Information(NamedTuple):
-    r"""H and J of P1, per record.
+    r"""What :func:`information` returns: H and J of P1, per record.
 
     Attributes
     ----------
@@ -48,6 +52,10 @@ class Information(NamedTuple):
         Mean of :math:`-\alpha_i \ddot\ell_\theta(x_i)`.
     J : pandas.DataFrame, shape (d, d)
         Mean of :math:`\alpha_i^2 \dot\ell_\theta(x_i) \dot\ell_\theta(x_i)^T`.
+
+    References
+    ----------
+    Book: :ref:`covariance-sandwich`.
     """
 
     H: pd.DataFrame
@@ -55,12 +63,22 @@ class Information(NamedTuple):
 
     @property
     def inverse_H(self):
-        r"""Covariance of the pseudo posterior times n, :math:`H^{-1}`."""
+        r"""Covariance of the pseudo posterior times n, :math:`H^{-1}`.
+
+        References
+        ----------
+        Book: :ref:`covariance-bvm`.
+        """
         return _inverse(self.H)
 
     @property
     def sandwich(self):
-        r"""Covariance of the pseudo MLE times n, :math:`H^{-1} J H^{-1}`."""
+        r"""Covariance of the pseudo MLE times n, :math:`H^{-1} J H^{-1}`.
+
+        References
+        ----------
+        Book: :ref:`covariance-sandwich`.
+        """
         return self.inverse_H @ self.J @ self.inverse_H
 
 
@@ -103,6 +121,16 @@ def pseudo_mle(model, weights=None, *, mass=None, start=None, name="y"):
     References
     ----------
     P1, Eqs 11, 13 and 17; Eq 13 is printed without weights.
+    Book: :ref:`consistency-star`.
+
+    Examples
+    --------
+    A record with weight 0 plays no part: the mean of the other two is 3.
+
+    >>> import pseudopost as pp
+    >>> estimate = pp.pseudo_mle(pp.PoissonSynthesizer([2, 4, 9]), [1, 1, 0])
+    >>> round(float(estimate.values["mu"]), 2)
+    3.0
     """
     likelihood = _likelihood(model, name)
     weights, mass = likelihood.measure(weights, mass)
@@ -187,6 +215,21 @@ def information(model, theta, weights=None, *, mass=None, reweigh=None, name="y"
     References
     ----------
     P1, Eqs 18, 20, 22 and 27b. Eq 19 lacks 1/n, and Eqs 21 and 22 lack a factor n.
+    Book: :ref:`covariance-sandwich`.
+
+    Examples
+    --------
+    For Poisson counts, by the logarithm of their mean, H is the mean weight times the
+    mean:
+
+    >>> import pseudopost as pp
+    >>> model, weights = pp.PoissonSynthesizer([2, 4, 9]), [1, 1, 0]
+    >>> theta = pp.pseudo_mle(model, weights).theta
+    >>> found = pp.information(model, theta, weights)
+    >>> found.H.to_numpy().round(2), found.J.to_numpy().round(2)
+    (array([[2.]]), array([[0.67]]))
+    >>> found.sandwich.to_numpy().round(2)
+    array([[0.17]])
     """
     if mass is not None and reweigh is not None:
         raise ValueError("reweigh is for a file of records; leave out mass")
@@ -248,6 +291,23 @@ def adjust_draws(model, fit, weights, *, reweigh=None, name="y"):
     References
     ----------
     P1, Theorems 3 and 4; Williams and Savitsky (2021).
+    Book: :ref:`covariance-adjustment`.
+
+    Examples
+    --------
+    Three draws written by hand, on the log scale. The counts vary more than those of a
+    Poisson distribution, and the draws move apart:
+
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> import pseudopost as pp
+    >>> mu = np.exp([[1.35, 1.6, 1.85]])
+    >>> draws = xr.Dataset({"mu": (("chain", "draw"), mu)})
+    >>> fit = xr.DataTree.from_dict({"posterior": draws})
+    >>> model = pp.PoissonSynthesizer([2, 4, 9])
+    >>> moved = pp.adjust_draws(model, fit, np.ones(3))
+    >>> np.log(moved["mu"].to_numpy()).round(2)
+    array([[1.26, 1.6 , 1.94]])
     """
     likelihood = _likelihood(model, name)
     draws = likelihood.unconstrained(fit)
@@ -289,6 +349,16 @@ def affinity(log_ratio, weights, *, mass=None):
     References
     ----------
     P1, Eq 15. It takes the weights as fixed.
+    Book: :ref:`consistency-renyi`.
+
+    Examples
+    --------
+    Two points of equal mass:
+
+    >>> import numpy as np
+    >>> import pseudopost as pp
+    >>> pp.affinity(np.log([0.5, 1.5]), weights=[0, 0.5, 1]).round(3)
+    array([1.   , 0.966, 1.   ])
     """
     weights = as_vector(weights, "weights", low=0, high=1)
     log_ratio = as_array(log_ratio, "log_ratio")
@@ -330,6 +400,14 @@ def renyi_divergence(log_ratio, weights, *, mass=None):
     References
     ----------
     P1, Eqs 14 and 15.
+    Book: :ref:`consistency-renyi`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pseudopost as pp
+    >>> pp.renyi_divergence(np.log([0.5, 1.5]), weights=[0.25, 0.5]).round(3)
+    array([0.035, 0.069])
     """
     weights = as_vector(weights, "weights", low=0, high=1)
     if (weights == 1).any():
@@ -339,7 +417,7 @@ def renyi_divergence(log_ratio, weights, *, mass=None):
 
 
 class Coverage(NamedTuple):
-    """Share of intervals that contain the truth, from a simulation.
+    """What :func:`coverage` returns: the share of intervals that contain the truth.
 
     Attributes
     ----------
@@ -347,6 +425,10 @@ class Coverage(NamedTuple):
         In [0, 1].
     standard_error : float or ndarray, shape (p,)
         Above 0 even where every interval covers, or none.
+
+    References
+    ----------
+    Book: :ref:`covariance-coverage`.
     """
 
     estimate: float | np.ndarray
@@ -380,6 +462,16 @@ def coverage(low, high, truth):
     References
     ----------
     P1, section 4.2, after Theorem 4.
+    Book: :ref:`covariance-coverage`.
+
+    Examples
+    --------
+    Two of three intervals contain 1.5:
+
+    >>> import pseudopost as pp
+    >>> result = pp.coverage([0, 1, 3], [2, 4, 5], truth=1.5)
+    >>> print(*(round(float(value), 2) for value in result))
+    0.67 0.22
     """
     low, high = as_array(low, "low"), as_array(high, "high")
     truth = as_array(truth, "truth")

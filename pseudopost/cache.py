@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import joblib
+from filelock import FileLock
 from platformdirs import user_cache_dir
 
 _folder = None
@@ -12,11 +13,30 @@ _folder = None
 def on(folder=None):
     """Keep every fit in `folder`, and read it when the same fit is asked for again.
 
+    A fit is as confidential as its data, and so is the folder.
+
     Parameters
     ----------
     folder : path-like, optional
         By default the environment variable ``PSEUDOPOST_CACHE``, or else the user's
         cache folder.
+
+    References
+    ----------
+    Book: :ref:`quickstart`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pseudopost as pp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pp.cache.on(folder)
+    ...     _ = pp.PoissonSynthesizer([2, 4, 9]).fit()
+    ...     stored = len(list(Path(folder).glob("*.fit")))
+    ...     pp.cache.off()
+    >>> stored
+    1
     """
     global _folder
     folder = folder or os.environ.get("PSEUDOPOST_CACHE")
@@ -24,20 +44,55 @@ def on(folder=None):
 
 
 def off():
-    """Keep nothing on disk (the default), and read nothing from there."""
+    """Keep no fit on disk (the default), and read none from there.
+
+    PyTensor keeps compiled models in a cache of its own, with every constant in them:
+    see :func:`~pseudopost.weighted_likelihood`.
+
+    References
+    ----------
+    Book: :ref:`quickstart`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> pp.cache.off()
+    """
     global _folder
     _folder = None
 
 
 def clear():
-    """Delete every stored fit of the folder in use."""
+    """Delete every stored fit of the folder in use.
+
+    References
+    ----------
+    Book: :ref:`quickstart`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pseudopost as pp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pp.cache.on(folder)
+    ...     _ = pp.cache.stored("answer", lambda: 42)
+    ...     pp.cache.clear()
+    ...     left = list(Path(folder).glob("*.fit"))
+    ...     pp.cache.off()
+    >>> left
+    []
+    """
     if _folder is not None:
         for file in _folder.glob("*.fit"):
             file.unlink(missing_ok=True)
+            file.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def stored(key, compute):
     """Return ``compute()``, or what it returned when `key` was last seen.
+
+    A process that asks for what another one is computing waits for it.
 
     Parameters
     ----------
@@ -45,16 +100,35 @@ def stored(key, compute):
         Everything that determines the result; anything that joblib can hash.
     compute : callable
         Called without arguments.
+
+    References
+    ----------
+    Book: :ref:`quickstart`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pseudopost as pp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pp.cache.on(folder)
+    ...     first = pp.cache.stored("answer", lambda: 42)
+    ...     again = pp.cache.stored("answer", lambda: 1 / 0)
+    ...     pp.cache.off()
+    >>> first, again
+    (42, 42)
     """
     if _folder is None:
         return compute()
     file = _folder / f"{joblib.hash(key)}.fit"
     if file.exists():
         return joblib.load(file)
-    result = compute()
     _folder.mkdir(parents=True, exist_ok=True)
-    # Another process may be writing the same fit: only whole files get the final name.
-    part = file.with_suffix(f".{os.getpid()}.part")
-    joblib.dump(result, part)
-    part.replace(file)
+    with FileLock(file.with_suffix(".lock")):
+        if file.exists():
+            return joblib.load(file)
+        result = compute()
+        # A run may be killed while it writes: only whole files get the final name.
+        part = file.with_suffix(".part")
+        joblib.dump(result, part)
+        part.replace(file)
     return result

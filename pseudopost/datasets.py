@@ -167,6 +167,16 @@ def negative_binomial_mixture(
     References
     ----------
     P3, section 2.1.
+    Book: :ref:`quickstart`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> y = pp.datasets.negative_binomial_mixture()
+    >>> y.shape
+    (1000,)
+    >>> bool(95 < y.mean() < 105)
+    True
     """
     shares = _as_shares(shares)
     mu = as_vector(mu, "mu", length=len(shares), low=np.finfo(float).tiny)
@@ -220,6 +230,16 @@ def lognormal_mixture(
     References
     ----------
     P1, section 5.
+    Book: :ref:`simulation-file`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> records = pp.datasets.lognormal_mixture()
+    >>> records.shape
+    (1000, 16)
+    >>> int(records["x7"].nunique())
+    3
     """
     n = as_count(n, "n", low=2)
     shares = _as_shares(shares, length=2)
@@ -279,6 +299,18 @@ def consumer_expenditure(n=6208, random_seed=1):
     References
     ----------
     P1, section 1.1; P2, Table 1, and Tables 3 to 5 for the incomes.
+    Book: :ref:`income-file`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> people = pp.datasets.consumer_expenditure()
+    >>> people.shape
+    (6208, 11)
+    >>> people["earner"].cat.categories.to_list()
+    ['Earner', 'Not an earner']
+    >>> round(float(people["income"].median()), -3)
+    50000.0
     """
     n = as_count(n, "n")
     rng = np.random.default_rng(as_seed(random_seed))
@@ -343,7 +375,7 @@ def consumer_expenditure(n=6208, random_seed=1):
 
 
 def read_consumer_expenditure(path):
-    """Read a public interview file of the Consumer Expenditure Surveys.
+    r"""Read a public interview file of the Consumer Expenditure Surveys.
 
     The Bureau of Labor Statistics publishes one zip file a year; the file of a quarter
     is called ``fmli``, as in ``fmli171x.csv`` of ``intrvw17.zip``. Consumer units with
@@ -377,6 +409,22 @@ def read_consumer_expenditure(path):
     References
     ----------
     P1, section 1.1; P2, Table 1.
+    Book: :ref:`ce-public`.
+
+    Examples
+    --------
+    A file of one household, in place of the published one:
+
+    >>> import io
+    >>> import pseudopost as pp
+    >>> file = io.StringIO(
+    ...     "FINCBTXM,AGE_REF,FAM_SIZE,SEX_REF,EDUC_REF,REGION,BLS_URBN,"
+    ...     "MARITAL1,SMSASTAT,POPSIZE,EARNCOMP\n"
+    ...     "54000,41,3,2,15,4,1,1,1,2,1\n"
+    ... )
+    >>> people = pp.datasets.read_consumer_expenditure(file)
+    >>> people.loc[0, ["age", "education", "cbsa"]].to_list()
+    ['35 to 49', "Bachelor's degree", 'Large area']
     """
     try:
         file = pd.read_csv(path, dtype=str, keep_default_na=False)
@@ -451,6 +499,16 @@ def doctorate_salary(n=1000, random_seed=1):
     References
     ----------
     P3, section 3.
+    Book: :ref:`sdr-salary`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> y = pp.datasets.doctorate_salary()
+    >>> int(y.min()), int(y.max())
+    (0, 509000)
+    >>> round(float(y.mean()), -4)
+    110000.0
     """
     n = as_count(n, "n")
     rng = np.random.default_rng(as_seed(random_seed))
@@ -469,7 +527,7 @@ def doctorate_salary(n=1000, random_seed=1):
 
 
 def read_doctorate_recipients(path):
-    """Read the salaries of the public file of the 2017 Survey of Doctorate Recipients.
+    r"""Read the salaries of the public file of the 2017 Survey of Doctorate Recipients.
 
     The National Center for Science and Engineering Statistics publishes it as text of
     fixed width, ``EPSD17.DAT``, and as a SAS file. Recipients who do not work have no
@@ -495,6 +553,22 @@ def read_doctorate_recipients(path):
     References
     ----------
     P3, section 3.
+    Book: :ref:`sdr-salary`.
+
+    Examples
+    --------
+    A file of two recipients, in place of the published one; the second has no salary:
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pseudopost as pp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "EPSD17.DAT"
+    ...     lines = [f"{salary:>269}" for salary in ("95000", "9999998")]
+    ...     _ = path.write_text("\n".join(lines))
+    ...     y = pp.datasets.read_doctorate_recipients(path)
+    >>> y.tolist()
+    [95000]
     """
     path = Path(path)
     if path.suffix.lower() in {".sas7bdat", ".xpt"}:

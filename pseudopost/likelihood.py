@@ -29,7 +29,9 @@ def weighted_likelihood(name, logp, weights, dims=None):
     name : str
         Name of the potential.
     logp : TensorVariable, shape (n,)
-        Pointwise log-likelihood, from ``pm.logp`` or written out.
+        Pointwise log-likelihood, from ``pm.logp`` or written out. Confidential values
+        go in as ``pm.Data``: PyTensor keeps compiled models on disk, with every
+        constant in them.
     weights : array-like, shape (n,)
         Record weights in [0, 1].
     dims : str, optional
@@ -49,6 +51,19 @@ def weighted_likelihood(name, logp, weights, dims=None):
     References
     ----------
     P3, Eq 1.2; P1, Eq 10; P2, Eq 10.
+    Book: :ref:`pseudo-posterior`.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pseudopost as pp
+    >>> with pm.Model() as model:
+    ...     mu = pm.Normal("mu")
+    ...     values = pm.Data("values", [0.0, 2.0])
+    ...     logp = pm.logp(pm.Normal.dist(mu, 1), values)
+    ...     term = pp.weighted_likelihood("y", logp, [1, 0.5])
+    >>> term.eval({mu: 0.0}).round(2)
+    array([-0.92, -1.46])
     """
     logp = pt.as_tensor_variable(logp)
     if logp.ndim != 1:
@@ -89,6 +104,25 @@ def pointwise_log_likelihood(model, fit, name="y"):
     References
     ----------
     P3, Algorithm 2, steps 1-2.
+    Book: :ref:`pseudo-posterior`.
+
+    Examples
+    --------
+    Two records under two draws, 0 and 1, of their mean:
+
+    >>> import pymc as pm
+    >>> import xarray as xr
+    >>> import pseudopost as pp
+    >>> with pm.Model() as model:
+    ...     mu = pm.Normal("mu")
+    ...     values = pm.Data("values", [0.0, 2.0])
+    ...     logp = pm.logp(pm.Normal.dist(mu, 1), values)
+    ...     _ = pp.weighted_likelihood("y", logp, [1, 0.5])
+    >>> draws = xr.Dataset({"mu": (("chain", "draw"), [[0.0, 1.0]])})
+    >>> fit = xr.DataTree.from_dict({"posterior": draws})
+    >>> pp.pointwise_log_likelihood(model, fit).values.round(2)
+    array([[-0.92, -2.92],
+           [-1.42, -1.42]])
     """
     if f"{name}_weights" not in model.named_vars:
         raise ValueError(f"name must be that of a weighted likelihood; got {name!r}")

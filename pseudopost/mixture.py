@@ -92,6 +92,19 @@ class MixtureSynthesizer(Synthesizer):
     ----------
     P1, Eqs 1-6; P2, Eqs 1-6. With K > R, :math:`\Omega \sim \mathrm{LKJ}(1 + (K - R) /
     2)`.
+    Book: :ref:`mixture-synthesizer`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> people = pp.datasets.consumer_expenditure()
+    >>> synthesizer = pp.MixtureSynthesizer(
+    ...     people["income"], people[["gender", "earner"]], shift=8000
+    ... )
+    >>> synthesizer.predictors
+    ['intercept', 'gender=Female', 'earner=Not an earner']
+    >>> synthesizer.baselines
+    {'gender': 'Male', 'earner': 'Earner'}
     """
 
     _kept = ("gamma", "pi", "beta", "sigma", "s")
@@ -268,12 +281,16 @@ class MixtureSynthesizer(Synthesizer):
         Parameters
         ----------
         fit : xarray.DataTree
-            From :meth:`fit`.
+            From :meth:`Synthesizer.fit`.
 
         Returns
         -------
         xarray.DataArray, shape (S, n)
             Of the logarithm of the shifted value. S is draws times chains.
+
+        References
+        ----------
+        Book: :ref:`mixture-synthesizer`.
         """
         self._check_fit(fit)
         posterior = fit["posterior"].to_dataset()
@@ -300,7 +317,7 @@ class MixtureSynthesizer(Synthesizer):
         Parameters
         ----------
         fit : xarray.DataTree
-            From :meth:`fit`.
+            From :meth:`Synthesizer.fit`.
         n_datasets : int
             m, at most the number of draws.
         random_seed : int
@@ -319,6 +336,7 @@ class MixtureSynthesizer(Synthesizer):
         References
         ----------
         P1, Eq 7; P2, Eq 7.
+        Book: :ref:`mixture-draw`.
         """
         if allocation not in ALLOCATIONS:
             raise ValueError(

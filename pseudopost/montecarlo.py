@@ -86,6 +86,23 @@ def local_to_global(
     References
     ----------
     P3, appendix D.
+    Book: :ref:`local-to-global`.
+
+    Examples
+    --------
+    One database of three counts:
+
+    >>> import pseudopost as pp
+    >>> table = pp.local_to_global(
+    ...     lambda rng: rng.poisson(100, size=3),
+    ...     pp.PoissonSynthesizer,
+    ...     n_databases=1,
+    ...     n_jobs=1,
+    ... )
+    >>> table.index.get_level_values("synthesizer").to_list()
+    ['Data', 'Unweighted', 'LW', 'LW_final']
+    >>> table.columns.to_list()
+    ['delta', 'mean_weight', 'converged', 'mean', 'median', 'q15', 'q90']
     """
     task = functools.partial(
         _bounds_of_one,
@@ -193,6 +210,21 @@ def replicate(
     ValueError
         If `store` was written for another task or seed, or is damaged, or a value in a
         row is no number.
+
+    References
+    ----------
+    Book: :ref:`local-to-global-machines`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> def mean_of_nine(rng):
+    ...     return {"mean": rng.normal(size=9).mean()}
+    >>> table = pp.replicate(mean_of_nine, 4, n_jobs=1)
+    >>> table.shape
+    (4, 1)
+    >>> table.equals(pp.replicate(mean_of_nine, 4, n_jobs=1))
+    True
     """
     random_seed = as_seed(random_seed)
     n_replicates = as_count(n_replicates, "n_replicates")

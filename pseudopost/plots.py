@@ -40,6 +40,14 @@ def violins(samples, *, ylabel, middle="median", ax=None):
     References
     ----------
     P1, Figures 8 and 19; P2, Figures 5, 7 and 13; P3, Figures 1, 4a, 4c, 4d, 5c and 5d.
+    Book: :ref:`lipschitz-weights`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> ax = pp.plots.violins({"Data": [1, 2, 9], "LW": [2, 3]}, ylabel="Count")
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['Data', 'LW']
     """
     if middle not in MIDDLES:
         raise ValueError(f"middle must be one of {(*MIDDLES,)}; got {middle!r}")
@@ -87,6 +95,14 @@ def bounds_against_weights(weights, bounds, *, name, ax=None):
     References
     ----------
     P3, Figures 2, 3a and 3b.
+    Book: :ref:`lipschitz-weights`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> ax = pp.plots.bounds_against_weights([1, 0.5], [2, 1.5], name="LW")
+    >>> ax.get_ylabel()
+    'Lipschitz bound (nats)'
     """
     ax = _axes(ax)
     weights, bounds = np.asarray(weights, dtype=float), np.asarray(bounds, dtype=float)
@@ -124,6 +140,16 @@ def weights_before_after(before, after, *, name, ax=None):
     References
     ----------
     P3, Figure 4b.
+    Book: :ref:`re-weighting`.
+
+    Examples
+    --------
+    One weight that rises, and one that falls:
+
+    >>> import pseudopost as pp
+    >>> ax = pp.plots.weights_before_after([0.4, 0.2], [0.8, 0.19], name="LW")
+    >>> [len(points.get_offsets()) for points in ax.collections]
+    [1, 1]
     """
     ax = _axes(ax)
     before, after = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
@@ -163,6 +189,16 @@ def risks_before_after(before, after, *, name, rise=0.25, limit=0.5, ax=None):
     References
     ----------
     P2, Figures 6, 8 and 9.
+    Book: :ref:`whack-a-mole-figure`.
+
+    Examples
+    --------
+    The second record is a mole, and marked:
+
+    >>> import pseudopost as pp
+    >>> ax = pp.plots.risks_before_after([0.9, 0.1], [0.5, 0.6], name="LW")
+    >>> [len(points.get_offsets()) for points in ax.collections]
+    [1, 1]
     """
     ax = _axes(ax)
     before, after = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
@@ -206,6 +242,18 @@ def weights_against_values(y, weights, *, name, xlabel, ax=None):
     References
     ----------
     P2, Figures 10-12, and 6-8 of the supplement.
+    Book: :ref:`tuning-income`.
+
+    Examples
+    --------
+    Two weights below 1, and one of 1, which is marked:
+
+    >>> import pseudopost as pp
+    >>> ax = pp.plots.weights_against_values(
+    ...     [10, 11, 50], [0.8, 1, 0.3], name="Pairwise", xlabel="Income"
+    ... )
+    >>> [len(points.get_offsets()) for points in ax.collections]
+    [2, 1]
     """
     ax = _axes(ax)
     y, weights = np.asarray(y, dtype=float), np.asarray(weights, dtype=float)
@@ -239,6 +287,16 @@ def synthetic_against_data(y, released, *, name, unit, ax=None):
     References
     ----------
     P1, Figures 16-18.
+    Book: :ref:`ce-topcoding`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> ax = pp.plots.synthetic_against_data(
+    ...     [1, 5], pp.top_code([1, 5], 4), name="Top-coded", unit="dollars"
+    ... )
+    >>> ax.get_xlabel()
+    'Confidential value (dollars)'
     """
     ax = _axes(ax)
     ax.scatter(y, released, s=8, color=_colour(name), alpha=0.5, linewidth=0)
@@ -269,6 +327,15 @@ def intervals(table, *, xlabel, ax=None):
     References
     ----------
     P3, Figures 5a and 5b, Table 1.
+    Book: :ref:`re-weighting`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> table = {"Data": (5, 4, 6), "LW": (7, 5, 9)}
+    >>> ax = pp.plots.intervals(table, xlabel="Mean (dollars)")
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['Data', 'LW']
     """
     ax = _axes(ax)
     reference = next(iter(table.values()))

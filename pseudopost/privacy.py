@@ -46,6 +46,18 @@ def lipschitz_bounds(log_likelihood, weights=None):
     References
     ----------
     P3, Algorithm 2, steps 6-7.
+    Book: :ref:`lipschitz-weights`.
+
+    Examples
+    --------
+    Two draws of two records:
+
+    >>> import pseudopost as pp
+    >>> log_likelihood = [[-1, -4], [-2, -3]]
+    >>> pp.lipschitz_bounds(log_likelihood)
+    array([2., 4.])
+    >>> pp.lipschitz_bounds(log_likelihood, weights=[1, 0.25])
+    array([2., 1.])
     """
     if getattr(log_likelihood, "attrs", {}).get("not_converged"):
         warnings.warn(
@@ -83,6 +95,13 @@ def epsilon(bounds):
     References
     ----------
     P3, section 1.3.
+    Book: :ref:`lipschitz-weights`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> pp.epsilon([2.0, 4.0])
+    8.0
     """
     return 2 * float(as_vector(bounds, "bounds", low=0, finite=False).max())
 
@@ -114,6 +133,18 @@ def lipschitz_weights(log_likelihood, scale=1.0, shift=0.0):
     References
     ----------
     P3, Algorithm 2, steps 1-4; the clipping is not printed there.
+    Book: :ref:`lipschitz-weights`.
+
+    Examples
+    --------
+    The bounds of the three records are 2, 4 and 2.5:
+
+    >>> import pseudopost as pp
+    >>> log_likelihood = [[-1, -4, -2.5], [-2, -3, -2]]
+    >>> pp.lipschitz_weights(log_likelihood)
+    array([1.  , 0.  , 0.75])
+    >>> pp.lipschitz_weights(log_likelihood, scale=0.5, shift=0.25)
+    array([0.75 , 0.25 , 0.625])
     """
     bounds = lipschitz_bounds(log_likelihood)
     finite = np.isfinite(bounds)
@@ -157,6 +188,13 @@ def count_weights(y, radius=0.2, scale=1.0, shift=0.0):
     References
     ----------
     P3, Algorithm 3, steps 1-4; the clipping is not printed there.
+    Book: :ref:`count-weights`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> pp.count_weights([10, 11, 50]).round(2)
+    array([0.67, 0.67, 0.33])
     """
     return marginal_weights(identification_risk(y, y, radius, alone=0), scale, shift)
 
@@ -188,6 +226,15 @@ def reweight(weights, bounds, k=0.95):
     References
     ----------
     P3, Eq 2.1; the minimum with 1 is not printed there.
+    Book: :ref:`re-weighting`.
+
+    Examples
+    --------
+    The second record has the largest bound; the others' weights may rise:
+
+    >>> import pseudopost as pp
+    >>> pp.reweight([0.4, 0.2, 0.5], bounds=[2, 4, 3]).round(2)
+    array([0.76, 0.19, 0.63])
     """
     weights = as_vector(weights, "weights", low=0, high=1)
     bounds = as_vector(bounds, "bounds", length=len(weights), low=0)
@@ -212,6 +259,10 @@ class Reweighting(NamedTuple):
     path : pandas.DataFrame
         One row per step: ``k``, ``delta``, ``difference`` from the target,
         ``mean_weight``.
+
+    References
+    ----------
+    Book: :ref:`re-weighting`.
     """
 
     weights: np.ndarray
@@ -226,8 +277,8 @@ def calibrate_reweighting(
     """Search the constant k for which re-weighting keeps the overall Lipschitz bound.
 
     Every step refits with the seed and settings of `fit` (common random numbers),
-    because the bound is a maximum over draws and therefore noisy. k is halved towards
-    whichever side the bound asks for, between 0 and 1.
+    because the bound is a maximum over draws and therefore noisy. k is searched by
+    bisection between 0 and 1: lower if the bound is above the target, else higher.
 
     Parameters
     ----------
@@ -261,6 +312,20 @@ def calibrate_reweighting(
     References
     ----------
     P3, Algorithm 1.
+    Book: :ref:`re-weighting`.
+
+    Examples
+    --------
+    A wide tolerance, to stop after one step:
+
+    >>> import pseudopost as pp
+    >>> synthesizer, weights = pp.PoissonSynthesizer([2, 4, 9]), [0.9, 0.5, 0.1]
+    >>> fit = synthesizer.fit(weights)
+    >>> final = pp.calibrate_reweighting(synthesizer, fit, weights, 10)
+    >>> final.k, len(final.path)
+    (0.95, 1)
+    >>> final.weights.shape
+    (3,)
     """
     weights = as_vector(weights, "weights", low=0, high=1)
     tolerance = as_number(tolerance, "tolerance", low=0, open_low=True)

@@ -15,10 +15,12 @@ LARGEST = np.finfo(float).max
 def identification_risk(
     y, synthetic, radius=0.2, patterns=None, ball="absolute", alone=None
 ):
-    r"""Probability that an intruder identifies each record.
+    r"""How isolated each record is for an intruder: the papers' identification risk.
 
-    The intruder knows a record's value and its pattern of other variables, and picks at
-    random among the records of that pattern whose released value is close.
+    The intruder knows a record's value and its pattern of other variables. The risk is
+    the share of the pattern whose released value is not close, if the record's own is,
+    and 0 otherwise. It is not the probability that a guess among the close ones is
+    right.
 
     Parameters
     ----------
@@ -63,6 +65,19 @@ def identification_risk(
     References
     ----------
     P1, Eq 8; P2, Eq 8.
+    Book: :ref:`identification-risk`.
+
+    Examples
+    --------
+    The third record stands out. A released value outside the record's own ball gives it
+    no risk, and may raise that of others:
+
+    >>> import pseudopost as pp
+    >>> y = [10, 11, 50]
+    >>> pp.identification_risk(y, y).round(2)
+    array([0.33, 0.33, 0.67])
+    >>> pp.identification_risk(y, [10, 14, 50]).round(2)
+    array([0.67, 0.  , 0.67])
     """
     return joint_risk(y, synthetic, radius, patterns, 1, ball, alone)
 
@@ -226,6 +241,15 @@ def top_code(y, threshold, replacement="threshold"):
     References
     ----------
     P1, section 1.1; P2, section 1.1.
+    Book: :ref:`income-file-top-coding`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> pp.top_code([1, 5, 9], threshold=4)
+    array([1., 4., 4.])
+    >>> pp.top_code([1, 5, 9], threshold=4, replacement="mean")
+    array([1., 7., 7.])
     """
     y = as_vector(y, "y")
     threshold = as_number(threshold, "threshold")

@@ -34,7 +34,25 @@ VERSIONS = {"pseudopost": __version__} | {name: version(name) for name in PACKAG
 
 
 class ConvergenceWarning(UserWarning):
-    """The chains of a fit disagree, move too slowly, or diverged."""
+    """The chains of a fit disagree, move too slowly, or diverged.
+
+    References
+    ----------
+    Book: :ref:`mixture-convergence`.
+
+    Examples
+    --------
+    Ten draws are too few; a filter turns the warning into an error:
+
+    >>> import warnings
+    >>> import pseudopost as pp
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", pp.ConvergenceWarning)
+    ...     fit = pp.PoissonSynthesizer([2, 4, 9]).fit(draws=10)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    pseudopost.synthesizers.ConvergenceWarning: the fit has not converged: ...
+    """
 
 
 class Synthesizer(ABC):
@@ -43,6 +61,35 @@ class Synthesizer(ABC):
     A subclass writes the model (`_build`, which calls
     :func:`~pseudopost.weighted_likelihood` with the name ``"y"``) and one draw of the
     data (`_draw`).
+
+    References
+    ----------
+    Book: :ref:`risk-weights-any`.
+
+    Examples
+    --------
+    A model of your own, here a normal distribution with a known variance:
+
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> import pseudopost as pp
+    >>> class NormalSynthesizer(pp.Synthesizer):
+    ...     def __init__(self, y):
+    ...         self.y = np.asarray(y, dtype=float)
+    ...
+    ...     def _build(self):
+    ...         with pm.Model() as model:
+    ...             mu = pm.Normal("mu", 0, 10)
+    ...             values = pm.Data("values", self.y)  # a constant stays on disk
+    ...             logp = pm.logp(pm.Normal.dist(mu, 1), values)
+    ...             pp.weighted_likelihood("y", logp, np.ones(len(self.y)))
+    ...         return model
+    ...
+    ...     def _draw(self, parameters, rng):
+    ...         return rng.normal(parameters["mu"], 1, size=len(self.y))
+    >>> synthesizer = NormalSynthesizer([1, 3, 8])
+    >>> round(float(pp.pseudo_mle(synthesizer, [1, 1, 0]).values["mu"]), 2)
+    2.0
     """
 
     # Stored parameters (None: all), the group that convergence is judged on, and
@@ -61,7 +108,7 @@ class Synthesizer(ABC):
 
     @cached_property
     def model(self):
-        """pm.Model: built on first use."""
+        """The PyMC model, built on first use."""
         return self._build()
 
     @cached_property
@@ -160,6 +207,18 @@ class Synthesizer(ABC):
         References
         ----------
         P3, Eq 1.2.
+        Book: :ref:`pseudo-posterior`.
+
+        Examples
+        --------
+        A record with weight 0 plays no part: the mean of the other two is 3.
+
+        >>> import pseudopost as pp
+        >>> fit = pp.PoissonSynthesizer([2, 4, 9]).fit([1, 1, 0])
+        >>> dict(fit["posterior"].sizes)
+        {'chain': 2, 'draw': 1000}
+        >>> round(float(fit["posterior"]["mu"].mean()))
+        3
         """
         n = len(self.y)
         weights = (
@@ -242,6 +301,14 @@ class Synthesizer(ABC):
         References
         ----------
         P3, Algorithm 2, steps 1-2.
+        Book: :ref:`lipschitz-weights`.
+
+        Examples
+        --------
+        >>> import pseudopost as pp
+        >>> synthesizer = pp.PoissonSynthesizer([2, 4, 9])
+        >>> synthesizer.log_likelihood(synthesizer.fit()).shape
+        (2000, 3)
         """
         self._check_fit(fit)
         return pointwise_log_likelihood(self.model, fit)
@@ -264,6 +331,17 @@ class Synthesizer(ABC):
         -------
         ndarray, shape (m, n)
             On the released scale.
+
+        References
+        ----------
+        Book: :ref:`pseudo-posterior`.
+
+        Examples
+        --------
+        >>> import pseudopost as pp
+        >>> synthesizer = pp.PoissonSynthesizer([2, 4, 9])
+        >>> synthesizer.synthesize(synthesizer.fit(), n_datasets=4).shape
+        (4, 3)
         """
         self._check_fit(fit)
         draws = fit["posterior"].to_dataset().stack(sample=("chain", "draw"))
@@ -308,6 +386,15 @@ class NegativeBinomialSynthesizer(Synthesizer):
     References
     ----------
     P3, section 2.1.
+    Book: :ref:`lipschitz-weights`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> y = pp.datasets.negative_binomial_mixture()
+    >>> synthesizer = pp.NegativeBinomialSynthesizer(y)
+    >>> [variable.name for variable in synthesizer.model.free_RVs]
+    ['s', 'log_mu', 'inverse_phi']
     """
 
     def __init__(self, y):
@@ -355,6 +442,17 @@ class PoissonSynthesizer(Synthesizer):
     References
     ----------
     P3, appendix D.
+    Book: :ref:`pseudo-posterior`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pseudopost as pp
+    >>> y, weights = np.array([2, 4, 9]), np.array([1, 1, 0.5])
+    >>> fit = pp.PoissonSynthesizer(y).fit(weights)
+    >>> exact = (0.5 + weights @ y) / (0.001 + weights.sum())
+    >>> bool(abs(fit["posterior"]["mu"].mean() - exact) < 0.3)
+    True
     """
 
     def __init__(self, y, shape=0.5, rate=0.001):

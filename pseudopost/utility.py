@@ -11,7 +11,17 @@ VALUES_AT_ONCE = 10_000_000
 
 
 class Interval(NamedTuple):
-    """A point estimate and its interval: floats, or arrays over statistics."""
+    """What :func:`bootstrap_interval` returns: floats, or arrays over statistics.
+
+    Attributes
+    ----------
+    estimate, low, high : float or ndarray
+        A point estimate and the ends of its interval.
+
+    References
+    ----------
+    Book: :ref:`utility-intervals`.
+    """
 
     estimate: float | np.ndarray
     low: float | np.ndarray
@@ -34,7 +44,7 @@ def bootstrap_interval(
         m synthetic data sets, or one data set (the confidential one, for comparison).
     statistic : callable
         ``statistic(x)``, or ``statistic(x, axis=-1)``, which is faster; it may return
-        several statistics along a new first axis. See :func:`scipy.stats.bootstrap`.
+        several statistics along a new first axis. See ``scipy.stats.bootstrap``.
     level : float
         Coverage in (0, 1).
     n_resamples : int
@@ -57,6 +67,19 @@ def bootstrap_interval(
     References
     ----------
     P3, Table 1; P2, Tables 4-7.
+    Book: :ref:`utility-intervals`.
+
+    Examples
+    --------
+    The mean of the numbers from 0 to 100, and the width of its interval:
+
+    >>> import numpy as np
+    >>> import pseudopost as pp
+    >>> interval = pp.bootstrap_interval(np.arange(101), np.mean)
+    >>> float(interval.estimate)
+    50.0
+    >>> round(float(interval.high - interval.low), -1)
+    10.0
     """
     synthetic = np.atleast_2d(as_array(synthetic, "synthetic"))
     if synthetic.ndim != 2 or synthetic.size == 0 or synthetic.shape[1] < 2:
@@ -110,6 +133,18 @@ def interval_overlap(interval, reference):
     ------
     ValueError
         If an upper end is not above the lower end.
+
+    References
+    ----------
+    Book: :ref:`utility-overlap`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> float(pp.interval_overlap((0, 2), (1, 3)))
+    0.5
+    >>> float(pp.interval_overlap((0, 4), (1, 2)))
+    0.625
     """
     (low, high), (low_0, high_0) = (
         np.asarray(i[-2:], dtype=float) for i in (interval, reference)
@@ -124,7 +159,21 @@ def interval_overlap(interval, reference):
 
 
 class Combined(NamedTuple):
-    """Inference from m partially synthetic data sets."""
+    """What :func:`combine_partially_synthetic` returns.
+
+    Attributes
+    ----------
+    estimate, variance : float
+        Mean of the estimates, and its variance.
+    df : float
+        Degrees of freedom of the t interval; may be infinite.
+    low, high : float
+        Ends of the interval.
+
+    References
+    ----------
+    Book: :ref:`utility-combining`.
+    """
 
     estimate: float
     variance: float
@@ -158,6 +207,14 @@ def combine_partially_synthetic(estimates, variances, *, level=0.95):
     References
     ----------
     Reiter and Raghunathan 2007, section 3; P2, section 3.3.2.
+    Book: :ref:`utility-combining`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> combined = pp.combine_partially_synthetic([10, 12, 11], [1, 1, 1])
+    >>> print(*(round(value, 2) for value in combined))
+    11.0 1.33 32.0 8.65 13.35
     """
     estimates = as_vector(estimates, "estimates")
     m = len(estimates)
@@ -175,7 +232,19 @@ def combine_partially_synthetic(estimates, variances, *, level=0.95):
 
 
 class ECDFDistance(NamedTuple):
-    """Distance between the distribution functions of two files."""
+    """What :func:`ecdf_distance` returns, two distances in [0, 1].
+
+    Attributes
+    ----------
+    largest : float
+        Largest difference of the two distribution functions.
+    mean_squared : float
+        Mean squared difference over the pooled values.
+
+    References
+    ----------
+    Book: :ref:`utility-ecdf`.
+    """
 
     largest: float
     mean_squared: float
@@ -206,6 +275,13 @@ def ecdf_distance(y, synthetic):
     References
     ----------
     Woo, Reiter, Oganian and Karr 2009.
+    Book: :ref:`utility-ecdf`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> pp.ecdf_distance([1, 2, 3, 4], [8, 1, 2, 3]).largest
+    0.25
     """
     y = np.sort(as_vector(y, "y"))
     distances = []
@@ -221,7 +297,21 @@ def ecdf_distance(y, synthetic):
 
 
 class PropensityScore(NamedTuple):
-    """How well a logistic regression tells released records from confidential ones."""
+    """What :func:`propensity_score_mse` returns.
+
+    Attributes
+    ----------
+    mse : float
+        How well a regression tells released records from confidential ones.
+    expected : float
+        Its expectation if the released file comes from a model that is right.
+    ratio : float
+        The first divided by the second.
+
+    References
+    ----------
+    Book: :ref:`utility-pmse`.
+    """
 
     mse: float
     expected: float
@@ -265,6 +355,16 @@ def propensity_score_mse(confidential, synthetic, unchanged=None):
     ----------
     Woo, Reiter, Oganian and Karr 2009; Snoke, Raab, Nowok, Dibben and Slavkovic
     2018.
+    Book: :ref:`utility-pmse`.
+
+    Examples
+    --------
+    One column of two values: 0 in three of four records, and in one of four:
+
+    >>> import pseudopost as pp
+    >>> score = pp.propensity_score_mse([0, 0, 0, 1], [0, 1, 1, 1])
+    >>> print(*(round(value, 4) for value in score))
+    0.0625 0.0156 4.0
     """
     x, z = (
         _as_columns(v, name)

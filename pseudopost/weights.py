@@ -36,6 +36,15 @@ def marginal_weights(risk, scale=1.0, shift=0.0):
     ----------
     P2, Eqs 9 and 16; P3, Algorithms 2 and 3, step 4. The clipping at 0 is not printed
     there.
+    Book: :ref:`whack-a-mole`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> pp.marginal_weights([0, 0.5, 0.9])
+    array([1. , 0.5, 0.1])
+    >>> pp.marginal_weights([0, 0.5, 0.9], scale=1.5, shift=-0.25)
+    array([1. , 0.5, 0. ])
     """
     return adjust_weights(1 - as_vector(risk, "risk", low=0, high=1), scale, shift)
 
@@ -64,7 +73,8 @@ def pairwise_weights(
     alone : float, optional
         Risk, in [0, 1], of a record whose pattern has fewer than `order` records and
         that is close to its own value: its weight is 1 less that. By default 0, with a
-        warning: P2's definition divides by zero there.
+        warning: P2's definition divides by zero there. In a pattern of exactly `order`
+        records the weights are 1 by that definition, however far apart the values are.
 
     Returns
     -------
@@ -85,6 +95,18 @@ def pairwise_weights(
     References
     ----------
     P2, Eqs 11-14. :math:`T_{i,j}`, not defined there, is :math:`T_i T_j`.
+    Book: :ref:`pairwise-weights`.
+
+    Examples
+    --------
+    No record lies outside two balls of which one is the third record's own: its weight
+    is 1, although alone it is the one of highest risk.
+
+    >>> import pseudopost as pp
+    >>> pp.pairwise_weights([10, 11, 50]).round(2)
+    array([0.83, 0.83, 1.  ])
+    >>> pp.pairwise_weights([10, 11, 50], order=1).round(2)
+    array([0.67, 0.67, 0.33])
     """
     synthetic = y if synthetic is None else synthetic
     return 1 - joint_risk(y, synthetic, radius, patterns, order, ball, alone)
@@ -116,6 +138,15 @@ def sigmoid_weights(risk, c_min=1.0, c_max=1.5, slope=0.8):
     References
     ----------
     P1, Eq 9 and section 5; Eq 9 prints a minimum where the maximum is meant.
+    Book: :ref:`risk-weights`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> pp.sigmoid_weights([0, 0.5, 0.9]).round(3)
+    array([1.   , 0.375, 0.   ])
+    >>> pp.sigmoid_weights([0, 0.5, 0.9], c_max=1).round(3)
+    array([1. , 0.5, 0.1])
     """
     risk = as_vector(risk, "risk", low=0, high=1)
     c_min = as_number(c_min, "c_min", low=0)
@@ -148,6 +179,15 @@ def adjust_weights(weights, scale=1.0, shift=0.0):
     References
     ----------
     P2, Eqs 16-17. The clipping at 0 is not printed there.
+    Book: :ref:`tuning-weights`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> pp.adjust_weights([0.2, 0.5, 1], scale=2)
+    array([0.4, 1. , 1. ])
+    >>> pp.adjust_weights([0.2, 0.5, 1], shift=-0.3)
+    array([0. , 0.2, 0.7])
     """
     weights = as_vector(weights, "weights", low=0, high=1)
     scale = as_number(scale, "scale", low=0)
@@ -167,6 +207,10 @@ class ScalarMatch(NamedTuple):
         Its synthetic data sets.
     path : pandas.DataFrame
         One row per step: ``weight``, ``risk``, ``difference`` from the target.
+
+    References
+    ----------
+    Book: :ref:`simulation-equal-risk`.
     """
 
     weight: float
@@ -230,6 +274,26 @@ def match_scalar_weight(
     References
     ----------
     P1, section 5, where the weight found is 0.455.
+    Book: :ref:`simulation-equal-risk`.
+
+    Examples
+    --------
+    A wide tolerance, to stop after one step:
+
+    >>> import pseudopost as pp
+    >>> y = [2, 4, 9]
+    >>> synthesizer = pp.PoissonSynthesizer(y)
+    >>> match = pp.match_scalar_weight(
+    ...     synthesizer,
+    ...     synthesizer.fit(),
+    ...     risk=lambda z: pp.identification_risk(y, z, radius=0.5),
+    ...     target=0.05,
+    ...     tolerance=0.5,
+    ... )
+    >>> 0 < match.weight < 1
+    True
+    >>> match.path.columns.to_list()
+    ['weight', 'risk', 'difference']
     """
     tolerance = as_number(tolerance, "tolerance", low=0, open_low=True)
     sampling = {

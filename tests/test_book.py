@@ -17,6 +17,18 @@ CHAPTERS = {p.stem: nbformat.read(p, as_version=4) for p in tools.CHAPTERS}
 LEDGER = pd.read_csv(tools.LEDGER, dtype=str, keep_default_na=False)
 chapter = pytest.mark.parametrize("name", CHAPTERS)
 
+GRADES = ("Easy", "Medium", "Project")
+EXERCISE = re.compile(
+    r"\{exercise(?:-start)?\}.*\n:label: (\S+)\n(?::.*\n)*(?:`+\n)?\n?\*(\w+)"
+)
+WITHOUT_EXERCISES = {
+    "bibliography",
+    "errata",
+    "intro",
+    "ledger",
+    "notation",
+    "teaching",
+}
 # Equations of P1 whose lines have letters of their own, and the last letter.
 LETTERED = dict(zip((26, 27, 31, 34, 35, 36, 38, 39, 44), "cdeegcebe", strict=True))
 # Everything in the three papers.
@@ -91,7 +103,8 @@ def test_contents_and_files_agree():
         toc["root"],
         *(c["file"] for part in toc["parts"] for c in part["chapters"]),
     }
-    assert listed == {str(p.relative_to(ROOT).with_suffix("")) for p in tools.CHAPTERS}
+    files = [*tools.CHAPTERS, *(ROOT / "book").rglob("*.md")]
+    assert listed == {str(p.relative_to(ROOT).with_suffix("")) for p in files}
 
 
 @chapter
@@ -156,6 +169,30 @@ def test_exercises_have_solutions(name):
     )
     solutions = set(re.findall(r"\{solution(?:-start)?\} (\S+)", text(name)))
     assert exercises == solutions
+
+
+@chapter
+def test_exercises_are_graded(name):
+    graded = EXERCISE.findall(text(name))
+    assert len(graded) == len(re.findall(r"\{exercise(?:-start)?\}", text(name)))
+    if name not in WITHOUT_EXERCISES:
+        assert 4 <= len(graded) <= 8
+        assert {grade for _, grade in graded} == set(GRADES)
+
+
+def test_instructors_find_every_exercise_under_its_grade():
+    rows = re.findall(r"^\| \{ref\}`(\S+)` \|(.*)\|$", text("teaching"), flags=re.M)
+    table = {
+        (name, label, grade)
+        for name, row in rows
+        for grade, column in zip(GRADES, row.split("|"), strict=True)
+        for label in re.findall(r"`(\S+)`", column)
+    }
+    assert table == {
+        (name, label, grade)
+        for name in CHAPTERS
+        for label, grade in EXERCISE.findall(text(name))
+    }
 
 
 def test_code_names_of_the_notation_exist():

@@ -281,4 +281,31 @@ def test_paths_and_strings_are_the_same_folder(fake_nutpie, tmp_path):
 def test_no_part_of_a_file_is_left(fake_nutpie, tmp_path):
     pp.cache.on(tmp_path)
     poisson_fit()
-    assert [file.suffix for file in tmp_path.iterdir()] == [".fit"]
+    assert {file.suffix for file in tmp_path.iterdir()} <= {".fit", ".lock"}
+    pp.cache.clear()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_processes_that_want_the_same_compute_it_once(tmp_path):
+    code = f"""
+import time, uuid
+from pathlib import Path
+import pseudopost as pp
+here = Path({str(tmp_path)!r})
+pp.cache.on(here / "fits")
+
+def compute():
+    (here / uuid.uuid4().hex).touch()
+    time.sleep(1)
+    return 7
+
+(here / f"{{uuid.uuid4().hex}}.ready").touch()
+while len(list(here.glob("*.ready"))) < 2:
+    time.sleep(0.01)
+print(pp.cache.stored("key", compute))
+"""
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    assert [run.communicate(timeout=120)[0].strip() for run in runs] == [b"7", b"7"]
+    computed = [f for f in tmp_path.iterdir() if f.is_file() and not f.suffix]
+    assert len(computed) == 1

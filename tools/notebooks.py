@@ -1,6 +1,6 @@
 """Keep the book's notebooks small and honest.
 
-Usage: python tools/notebooks.py strip | refresh | stale
+Usage: python tools/notebooks.py strip | refresh | times | stale | execute
 """
 
 import ast
@@ -11,10 +11,15 @@ import re
 import shutil
 import sys
 from base64 import b64decode
+from datetime import date
 from pathlib import Path
+from xml.etree import ElementTree
 
+import joblib
 import nbformat
 import pandas as pd
+from jupyter_cache import get_cache
+from jupyter_cache.executors import load_executor
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +28,7 @@ CHAPTERS = sorted(
     (ROOT / "book").rglob("*.ipynb"), key=lambda path: ("appendix" in path.parts, path)
 )
 LEDGER = ROOT / "book" / "ledger.csv"
+TIMES = ROOT / "data" / "running_times.csv"
 PICTURE = ROOT / "book" / "_static" / "idea.png"
 CHECKED = "nbval-check-output"
 LISTING = re.compile(
@@ -75,6 +81,21 @@ def refresh():
         nbformat.write(notebook, path)
 
 
+def times():
+    """Store the seconds of every chapter in the last run of the notebook tests."""
+    cells = ElementTree.parse(BUILD / "notebooks.xml").iter("testcase")
+    frame = pd.DataFrame(
+        {
+            "chapter": c.get("classname").removesuffix(".ipynb").split(".")[-1],
+            "seconds": float(c.get("time")),
+        }
+        for c in cells
+    )
+    seconds = frame.groupby("chapter").sum().round().astype(int)
+    note = f"# measured {date.today()} on {os.cpu_count()} cores, nothing stored\n"
+    TIMES.write_text(note + seconds.to_csv())
+
+
 def _update_ledger(results):
     ledger = pd.read_csv(LEDGER, dtype=str, keep_default_na=False).set_index("id")
     for row, result in results.items():
@@ -108,6 +129,22 @@ def stale():
     stamp.write_text(digest.hexdigest())
 
 
+def execute():
+    """Execute the chapters that changed, two at a time, where the book build looks.
+
+    A chapter that fails is executed again by the build, which reports the error.
+    """
+    cache = get_cache(BUILD / ".jupyter_cache")
+    for path in CHAPTERS:
+        cache.add_nb_to_project(path)
+    joblib.Parallel(n_jobs=2)(joblib.delayed(_execute)(path) for path in CHAPTERS)
+
+
+def _execute(path):
+    executor = load_executor("local-serial", get_cache(BUILD / ".jupyter_cache"))
+    executor.run_and_cache(filter_uris=[str(path)], timeout=1800)
+
+
 def _tidy(notebook):
     notebook.metadata = {
         "kernelspec": {
@@ -129,4 +166,5 @@ def _tidy(notebook):
 
 
 if __name__ == "__main__":
-    {"strip": strip, "refresh": refresh, "stale": stale}[sys.argv[1]]()
+    commands = {f.__name__: f for f in (strip, refresh, times, stale, execute)}
+    commands[sys.argv[1]]()

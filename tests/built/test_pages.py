@@ -23,7 +23,8 @@ def article(path):
 def test_every_chapter_was_built():
     sources = {
         p.relative_to(ROOT).with_suffix(".html")
-        for p in (ROOT / "book").rglob("*.ipynb")
+        for p in (ROOT / "book").rglob("*")
+        if p.suffix in {".ipynb", ".md"}
     }
     assert set(PAGES) == {p for p in sources if ".ipynb_checkpoints" not in p.parts}
 

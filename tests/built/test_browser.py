@@ -1,0 +1,238 @@
+"""The built book in Chromium: opened from disk, with the network cut off."""
+
+import re
+import shutil
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[2]
+HTML = ROOT / "_build" / "html"
+PAGES = sorted(HTML.glob("book/**/*.html"))
+assert PAGES, "there is no built book in _build: run make book"
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs a browser: apt-get install chromium"
+)
+
+MATH = r"""() => {
+    const text = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const raw = [];
+    while (text.nextNode()) {
+        const near = text.currentNode.parentElement;
+        if (near.closest("script, style, pre, code, mjx-container")) continue;
+        if (/\$\$|\\[([]|\\begin\{|\$[^$]*[\\^_][^$]*\$/.test(text.currentNode.data))
+            raw.push(text.currentNode.data.trim());
+    }
+    const wrong = "mjx-merror, [data-mjx-error], mjx-container [style*='color: red']";
+    return {
+        raw,
+        untypeset: [...document.querySelectorAll(".math")]
+            .filter(math => math.querySelectorAll("mjx-container").length !== 1)
+            .map(math => math.textContent),
+        errors: [...document.querySelectorAll(wrong)].map(node => node.outerHTML),
+    };
+}"""
+
+IMAGES = """async () => {
+    const images = [...document.querySelectorAll("img")];
+    await Promise.all(images.map(image => image.decode().catch(() => null)));
+    return images.filter(image => image.naturalWidth === 0).map(image => image.src);
+}"""
+
+OPEN_ALL = """() => {
+    const hidden = node => !node.checkVisibility({visibilityProperty: true})
+        || node.getBoundingClientRect().height === 0;
+    const boxes = [
+        ...document.querySelectorAll(".admonition.dropdown, article details")
+    ].map(box => [
+        box,
+        box.querySelector(":scope > .admonition-title, :scope > summary"),
+        box.querySelector(":scope > :not(.admonition-title, summary)"),
+    ]);
+    const open = boxes.filter(([box, title, content]) => !hidden(content));
+    boxes.forEach(([box, title, content]) => title && title.click());
+    const shut = boxes.filter(([box, title, content]) => hidden(content));
+    return [boxes, open, shut].map(list => list.map(([box]) => box.id || box.className));
+}"""
+
+WIDTH = """() => {
+    const scrolls = node => {
+        for (let up = node; up !== document.body; up = up.parentElement)
+            if (["auto", "scroll"].includes(getComputedStyle(up).overflowX)) return true;
+        return false;
+    };
+    return {
+        page: document.documentElement.scrollWidth - innerWidth,
+        out: [...document.querySelectorAll("main *:not(mjx-assistive-mml, mjx-assistive-mml *)")]
+            .filter(node => node.getBoundingClientRect().right > innerWidth + 1)
+            .filter(node => node.checkVisibility({visibilityProperty: true}))
+            .filter(node => !scrolls(node))
+            .map(node => node.tagName + " " + node.textContent.trim().slice(0, 80)),
+    };
+}"""
+
+# Contrast as WCAG 2 defines it: 4.5 for text, 3 for large text.
+CONTRAST = """() => {
+    const rgba = text => {
+        const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number);
+        return [r, g, b, a];
+    };
+    const over = ([r, g, b, a], under) =>
+        [r, g, b].map((value, i) => a * value + (1 - a) * under[i]);
+    const known = new Map();
+    const background = node => {
+        if (node === null) return [255, 255, 255];
+        if (!known.has(node)) {
+            const own = rgba(getComputedStyle(node).backgroundColor);
+            known.set(node, over(own, background(node.parentElement)));
+        }
+        return known.get(node);
+    };
+    const luminance = colour => {
+        const [r, g, b] = colour.map(value => value / 255)
+            .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const faint = {};
+    const check = (node, sample) => {
+        if (!node.checkVisibility({visibilityProperty: true})) return;
+        const style = getComputedStyle(node);
+        const behind = background(node);
+        const front = over(rgba(style.color), behind);
+        const [low, high] = [front, behind].map(luminance).sort((a, b) => a - b);
+        const ratio = (high + 0.05) / (low + 0.05);
+        const size = parseFloat(style.fontSize);
+        const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+        if (ratio < (large ? 3 : 4.5))
+            faint[`${ratio.toFixed(1)}: ${style.color} on ${behind.map(Math.round)}`]
+                = sample.trim().slice(0, 80);
+    };
+    const text = document.createTreeWalker(
+        document.querySelector("article"), NodeFilter.SHOW_TEXT);
+    while (text.nextNode()) {
+        const near = text.currentNode.parentElement;
+        if (text.currentNode.data.trim() && !near.closest("script, style, mjx-container"))
+            check(near, text.currentNode.data);
+    }
+    document.querySelectorAll("mjx-container").forEach(math => check(math, "math"));
+    const dim = [...document.querySelectorAll("article img")]
+        .filter(image => luminance(background(image)) < 0.8).map(image => image.src);
+    return {faint, dim, page: background(document.body)};
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM)
+        context = chromium.new_context(
+            offline=True,
+            reduced_motion="reduce",
+            viewport={"width": 1280, "height": 900},
+        )
+        context.set_default_timeout(120_000)
+        yield context
+        chromium.close()
+
+
+@pytest.fixture(
+    scope="module", params=PAGES, ids=lambda path: str(path.relative_to(HTML))
+)
+def seen(request, browser):
+    """All that the tests need to know of a page, from one visit."""
+    page = browser.new_page()
+    seen = {"path": request.param, "problems": [], "foreign": []}
+    page.on("pageerror", lambda error: seen["problems"].append(str(error)))
+    page.on("requestfailed", lambda sent: seen["problems"].append(sent.url))
+    page.on(
+        "console",
+        lambda said: said.type == "error" and seen["problems"].append(said.text),
+    )
+    page.on(
+        "request",
+        lambda sent: (
+            sent.url.startswith(("file:", "data:")) or seen["foreign"].append(sent.url)
+        ),
+    )
+    page.goto(request.param.as_uri())
+    page.evaluate("() => window.MathJax?.startup?.promise")
+    seen["math"] = page.evaluate(MATH)
+    seen["images"] = page.evaluate(IMAGES)
+    seen["links"] = page.evaluate("() => [...document.links].map(link => link.href)")
+    seen["boxes"], seen["open"], seen["shut"] = page.evaluate(OPEN_ALL)
+    for theme in ("light", "dark"):
+        page.evaluate(f"() => document.documentElement.dataset.theme = '{theme}'")
+        seen[theme] = page.evaluate(CONTRAST)
+    page.set_viewport_size({"width": 390, "height": 844})
+    seen["phone"] = page.evaluate(WIDTH)
+    page.close()
+    return seen
+
+
+@cache
+def source(path):
+    return path.read_text()
+
+
+def test_nothing_fails_and_nothing_is_asked_of_another_host(seen):
+    assert not seen["problems"]
+    assert not seen["foreign"]
+
+
+def test_all_mathematics_is_typeset(seen):
+    assert not any(seen["math"].values()), seen["math"]
+
+
+def test_images_load(seen):
+    assert not seen["images"]
+
+
+def test_links_inside_the_book_lead_somewhere(seen):
+    for link in seen["links"]:
+        url = urlparse(link)
+        if url.scheme != "file":
+            continue
+        target = Path(unquote(url.path))
+        assert target.is_file(), link
+        if url.fragment and target.suffix == ".html":
+            assert f'id="{unquote(url.fragment)}"' in source(target), link
+
+
+def test_solutions_and_hidden_cells_open(seen):
+    assert not seen["open"], "open from the start"
+    assert not seen["shut"], "a click does not open"
+    notebook = (ROOT / seen["path"].relative_to(HTML)).with_suffix(".ipynb")
+    folded = r'\{solution(?:-start)?\}|"hide-input"'
+    written = re.findall(folded, source(notebook)) if notebook.exists() else []
+    assert len(seen["boxes"]) == len(written)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_and_figures_stand_out(seen, theme):
+    assert not seen[theme]["faint"]
+    assert not seen[theme]["dim"]
+    assert seen["light"]["page"] != seen["dark"]["page"]
+
+
+def test_a_phone_shows_the_whole_width(seen):
+    assert seen["phone"]["page"] <= 0
+    assert not seen["phone"]["out"]
+
+
+def test_search_finds_a_chapter(browser):
+    page = browser.new_page()
+    page.goto((HTML / "index.html").as_uri())
+    page.wait_for_url("**/book/intro.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("whack")
+    page.keyboard.press("Enter")
+    page.locator("#search-results a", has_text="Whack-a-mole").first.click(
+        timeout=30_000
+    )
+    page.wait_for_url("**/book/p2/whack-a-mole.html*")
+    page.close()

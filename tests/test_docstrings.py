@@ -1,0 +1,129 @@
+"""Every public name has examples that run, and a chapter; every chapter links back."""
+
+import doctest
+import inspect
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import nbformat
+import pytest
+
+import pseudopost as pp
+
+BOOK = Path(__file__).parents[1] / "book"
+CHAPTERS = sorted(
+    p for p in BOOK.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts
+)
+INDEX = BOOK / "api" / "index.md"
+PAGES = [
+    INDEX.with_stem(stem) for stem in re.findall(r"`api-(\w+)`", INDEX.read_text())
+]
+# An example would fit a mixture, which takes minutes; Synthesizer's own have one.
+SLOW = {"MixtureSynthesizer.log_likelihood", "MixtureSynthesizer.synthesize"}
+
+
+def text(path):
+    cells = nbformat.read(path, as_version=4).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+TEXTS = {path.stem: text(path) for path in CHAPTERS}
+# Chapter by label.
+LABELS = {
+    label: chapter
+    for chapter, source in TEXTS.items()
+    for label in re.findall(r"^\((\S+)\)=$", source, flags=re.M)
+}
+
+
+def public_names():
+    """Return functions and classes by name, as in `pseudopost.<name>`."""
+    names = {}
+    for name in pp.__all__:
+        item = getattr(pp, name)
+        if not inspect.ismodule(item):
+            names[name] = item
+            continue
+        for inner, function in inspect.getmembers(item, inspect.isfunction):
+            if not inner.startswith("_") and function.__module__ == item.__name__:
+                names[f"{name}.{inner}"] = function
+    return names
+
+
+PUBLIC = public_names()
+METHODS = {
+    f"{name}.{inner}": method
+    for name, item in PUBLIC.items()
+    if inspect.isclass(item)
+    for inner, method in vars(item).items()
+    if inspect.isfunction(method) and not inner.startswith("_")
+}
+DOCUMENTED = PUBLIC | METHODS
+RESULTS = {
+    name
+    for name, item in PUBLIC.items()
+    if inspect.isclass(item) and issubclass(item, tuple)
+}
+
+
+def label_of(name):
+    labels = re.findall(r"Book: :ref:`([\w-]+)`", inspect.getdoc(DOCUMENTED[name]))
+    return labels[0] if len(labels) == 1 else None
+
+
+def role(name):
+    item = PUBLIC[name]
+    if not inspect.isclass(item):
+        return "func"
+    return "exc" if issubclass(item, Exception) else "class"
+
+
+def entries(page):
+    return re.findall(r"^\.\. auto\w+:: pseudopost\.(\S+)$", page.read_text(), re.M)
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_names_a_section_of_the_book(name):
+    assert label_of(name) in LABELS
+
+
+@pytest.mark.parametrize("name", sorted(set(DOCUMENTED) - RESULTS - SLOW))
+def test_examples_run(name):
+    (test,) = doctest.DocTestFinder(recurse=False).find(
+        DOCUMENTED[name], name, globs={}
+    )
+    assert test.examples
+    assert "\nExamples\n--------\n" in inspect.getdoc(DOCUMENTED[name])
+    printed = []
+    doctest.DocTestRunner(verbose=False).run(test, out=printed.append)
+    plt.close("all")
+    assert not printed, "".join(printed)
+
+
+@pytest.mark.parametrize("name", sorted(RESULTS))
+def test_results_name_their_function(name):
+    (function,) = re.findall(r"\AWhat :func:`(\w+)` returns", PUBLIC[name].__doc__)
+    assert f"\nReturns\n-------\n{name}\n" in inspect.getdoc(PUBLIC[function])
+
+
+def test_reference_lists_every_name_once_in_one_order():
+    listed = [name for page in PAGES for name in entries(page)]
+    assert sorted(listed) == sorted(PUBLIC)
+    table = re.findall(r"^   ([\w.]+)$", INDEX.read_text(), flags=re.M)
+    assert [name for name in table if name not in METHODS] == listed
+    assert {p.name for p in (BOOK / "api").iterdir()} == {
+        p.name for p in (INDEX, *PAGES)
+    }
+
+
+@pytest.mark.parametrize("name", sorted(set(PUBLIC) - RESULTS))
+def test_chapter_links_to_the_reference(name):
+    chapter = LABELS[label_of(name)]
+    assert f"{{{role(name)}}}`pseudopost.{name}`" in TEXTS[chapter]
+
+
+def test_reference_names_every_colour():
+    entry = (BOOK / "api" / "tools.md").read_text().partition("plots.PALETTE")[2]
+    named = re.findall(r'``"([\w-]+)"``', entry.partition("```")[0])
+    assert named == list(pp.plots.PALETTE)
