@@ -10,6 +10,8 @@ BOOK := $(wildcard book/*.ipynb book/*/*.ipynb)
 export PSEUDOPOST_CACHE ?= $(CURDIR)/$(BUILD)/fits
 export PSEUDOPOST_PROGRESS ?= off
 export PSEUDOPOST_PROFILE ?= book
+# Chapters and chains run side by side; threads of linear algebra would only slow them.
+export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help book offline pdf test lint pytest notebooks strip refresh lock clean

@@ -598,12 +598,14 @@ def _likelihood(model, name):
 
 def _differentiable(graph):
     """Swap operations that have first derivatives only for their plain form."""
-    fast = [
-        v for v in ancestors([graph]) if hasattr(getattr(v.owner, "op", 0), "plain")
-    ]
-    plain = {
-        v: v.owner.op.plain(*v.owner.inputs) for v in fast if v.owner.outputs[0] is v
+    nodes = {
+        v.owner
+        for v in ancestors([graph])
+        if hasattr(getattr(v.owner, "op", 0), "plain")
     }
+    plain = {}
+    for node in nodes:
+        plain |= dict(zip(node.outputs, node.op.plain(*node.inputs), strict=False))
     return graph_replace([graph], plain, strict=False)[0]
 
 

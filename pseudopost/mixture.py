@@ -186,7 +186,7 @@ class MixtureSynthesizer(Synthesizer):
             log_t = start["start_log_t"] + pm.Flat("log_t", shape=R)
             beta, jacobian = coefficients(
                 start["start_xi"] + pm.Flat("xi", shape=(K, R)),
-                count / sigma**2,
+                pt.log(count) - 2 * pt.log(sigma),
                 start["start_design"],
                 start["start_pull"],
                 log_t,
@@ -486,7 +486,9 @@ def triangular_factor(log_d, o, K, D):
     return T, (degrees * log_diagonal - 0.5 * pt.exp(2 * log_diagonal)).sum()
 
 
-def coefficients(xi, information, design, pull, log_t, log_scale, T, K, first=OCCUPIED):
+def coefficients(
+    xi, log_information, design, pull, log_t, log_scale, T, K, first=OCCUPIED
+):
     r"""Move coefficients from where they have unit scale to where the model needs them.
 
     A component of many records is known to its standard errors, an empty one only to
@@ -498,8 +500,8 @@ def coefficients(xi, information, design, pull, log_t, log_scale, T, K, first=OC
     Parameters
     ----------
     xi : TensorVariable, shape (K, R)
-    information : TensorVariable, shape (K,)
-        :math:`\lambda_k`, expected count over variance.
+    log_information : TensorVariable, shape (K,)
+        Log of :math:`\lambda_k`, expected count over variance.
     design : TensorVariable, shape (K, R, R)
         :math:`M_k`, mean outer product of the component's predictors.
     pull : TensorVariable, shape (K, R)
@@ -520,29 +522,22 @@ def coefficients(xi, information, design, pull, log_t, log_scale, T, K, first=OC
     log_jacobian : TensorVariable
     """
     prior = pt.exp(-2 * pt.where(np.arange(K)[:, None] < first, log_scale, log_t))
-    root = pt.linalg.cholesky(
-        information[:, None, None] * design + prior[:, :, None] * pt.eye(log_t.shape[0])
-    )
-    push = (information[:, None] * pull)[..., None]
-
-    def move(noise, push, root):
-        centred = pt.linalg.solve_triangular(root, push, lower=True)
-        return pt.linalg.solve_triangular(
-            pt.swapaxes(root, 1, 2), centred + noise[..., None], lower=False
-        )[..., 0]
-
-    beta = move(xi[:first], push[:first], root[:first])
-    log_jacobian = -pt.log(pt.diagonal(root, axis1=1, axis2=2)).sum()
+    push = pt.exp(log_information)[:, None] * pull
+    given = (log_information, design, prior)
+    move = PrecisionMap()
+    beta, log_jacobian, _ = move(xi[:first], push[:first], *(v[:first] for v in given))
+    log_jacobian = log_jacobian.sum()
     if first < K:
         g = pt.linalg.solve_triangular(T[:first, :first].T, beta, lower=True)
         prior_mean = pt.dot(T[:first, first:].T, g) * pt.exp(-2 * log_t)
         rest = T[first:, first:]
-        others = move(
+        others, jacobian_of_others, _ = move(
             pt.dot(rest.T, xi[first:]),
-            push[first:] + prior_mean[..., None],
-            root[first:],
+            push[first:] + prior_mean,
+            *(v[first:] for v in given),
         )
         beta = pt.concatenate([beta, others])
+        log_jacobian += jacobian_of_others.sum()
         log_jacobian += log_t.shape[0] * pt.log(pt.diagonal(rest)).sum()
     return beta, log_jacobian
 
@@ -607,6 +602,34 @@ def mixture_log_density(y, mean, log_pi, log_sigma):
     return NormalMixture()(pt.as_tensor(y), mean, log_pi, log_sigma)[0]
 
 
+def plain_precision_map(noise, push, log_information, design, prior):
+    r"""Map noise to :math:`P^{-1} push + L'^{-1} noise`, for k matrices P = L L'.
+
+    Parameters
+    ----------
+    noise, push : TensorVariable, shape (k, R)
+    log_information : TensorVariable, shape (k,)
+    design : TensorVariable, shape (k, R, R)
+    prior : TensorVariable, shape (k, R)
+        :math:`P = \exp(log\_information)\, design + \mathrm{diag}(prior)`.
+
+    Returns
+    -------
+    beta : TensorVariable, shape (k, R)
+    log_jacobian : TensorVariable, shape (k,)
+        Of the map, :math:`-\log |L|`.
+    """
+    information = pt.exp(log_information)[:, None, None]
+    root = pt.linalg.cholesky(
+        information * design + prior[:, :, None] * pt.eye(prior.shape[1])
+    )
+    centred = pt.linalg.solve_triangular(root, push[..., None], lower=True)
+    beta = pt.linalg.solve_triangular(
+        pt.swapaxes(root, 1, 2), centred + noise[..., None], lower=False
+    )[..., 0]
+    return beta, -pt.log(pt.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+
+
 compiled = partial(
     numba.njit, error_model="numpy", fastmath={"contract", "nsz", "reassoc", "arcp"}
 )
@@ -664,21 +687,94 @@ def normal_mixture_pullback(g, y, mean, log_sigma, share):
     return by_mean, by_pi, by_sigma
 
 
-class NormalMixture(Op):
-    """PyTensor's wrapper around :func:`normal_mixture`."""
+@compiled()
+def precision_map(noise, push, log_information, design, prior):
+    """Compute :func:`plain_precision_map`, and the inverse of each root, (k, R, R)."""
+    K, R = noise.shape
+    beta, log_jacobian = np.empty((K, R)), np.zeros(K)
+    inverse, push = np.zeros((K, R, R)), np.ascontiguousarray(push)
+    for k in range(K):
+        P = np.exp(log_information[k]) * design[k]
+        for i in range(R):
+            P[i, i] += prior[k, i]
+            inverse[k, i, i] = 1
+        # Gaussian elimination of P and the identity: P becomes L', the identity 1 / L.
+        for j in range(R):
+            pivot = np.sqrt(P[j, j])
+            log_jacobian[k] -= np.log(pivot)
+            right, left = P[j], inverse[k, j]
+            for c in range(j, R):
+                right[c] /= pivot
+            for c in range(j + 1):
+                left[c] /= pivot
+            for i in range(j + 1, R):
+                factor, right_i, left_i = right[i], P[i], inverse[k, i]
+                for c in range(i, R):
+                    right_i[c] -= factor * right[c]
+                for c in range(j + 1):
+                    left_i[c] -= factor * left[c]
+        beta[k] = inverse[k].T @ (inverse[k] @ push[k] + noise[k])
+    return beta, log_jacobian, inverse
+
+
+@compiled()
+def precision_map_pullback(by_beta, by_jacobian, noise, push, prior, inverse):
+    r"""Gradients in the noise, the push, the log information and the prior.
+
+    With :math:`A` the lower triangle of :math:`L' \bar L`, its diagonal halved, the
+    gradient in P is :math:`L'^{-1} A L^{-1}`. Its diagonal is the gradient in the
+    prior; its product with :math:`\lambda M = P - \mathrm{diag}(prior)`, the gradient
+    in :math:`\log \lambda`, needs no more than that, and the trace of A.
+    """
+    K, R = noise.shape
+    by_noise, by_push, by_prior = np.empty((3, K, R))
+    by_information = np.zeros(K)
+    by_beta, push = np.ascontiguousarray(by_beta), np.ascontiguousarray(push)
+    inverse = np.ascontiguousarray(inverse)
+    for k in range(K):
+        u, c = inverse[k] @ by_beta[k], inverse[k] @ push[k]
+        w = c + noise[k]
+        u_below, c_below, total = np.zeros(R), np.zeros(R), np.zeros(R)
+        for i in range(R):
+            row = inverse[k, i]
+            diagonal = -0.5 * (by_jacobian[k] + u[i] * (w[i] + c[i]))
+            total += row * (diagonal * row - w[i] * u_below - u[i] * c_below)
+            u_below += u[i] * row
+            c_below += c[i] * row
+            by_information[k] += diagonal
+        by_noise[k], by_push[k], by_prior[k] = u, u_below, total
+        by_information[k] -= np.sum(prior[k] * total)
+    return by_noise, by_push, by_information, by_prior
+
+
+class CompiledOp(Op):
+    """PyTensor's wrapper around a function that Numba compiles."""
 
     __props__ = ()
-    plain = staticmethod(plain_mixture_log_density)
 
     def make_node(self, *inputs):
         """Declare the outputs."""
         inputs = [pt.as_tensor(value) for value in inputs]
-        return Apply(self, inputs, [pt.dvector(), pt.dmatrix()])
+        return Apply(self, inputs, [kind() for kind in self.outputs(*inputs)])
 
     def perform(self, node, inputs, outputs):
         """Run without compilation."""
-        for output, value in zip(outputs, normal_mixture(*inputs), strict=True):
+        for output, value in zip(outputs, self.function(*inputs), strict=True):
             output[0] = value
+
+
+class NormalMixture(CompiledOp):
+    """Wrap :func:`normal_mixture`."""
+
+    function = staticmethod(normal_mixture)
+
+    def outputs(self, y, mean, *_):
+        """Types of the log density and the shares."""
+        return y.type, mean.type
+
+    def plain(self, *inputs):
+        """Write the outputs in a form that has second derivatives."""
+        return [plain_mixture_log_density(*inputs)]
 
     def pullback(self, inputs, outputs, gradients):
         """Declare the gradients."""
@@ -689,35 +785,55 @@ class NormalMixture(Op):
         return [pt.zeros_like(y), *gradients]
 
 
-class NormalMixturePullback(Op):
-    """PyTensor's wrapper around :func:`normal_mixture_pullback`."""
+class NormalMixturePullback(CompiledOp):
+    """Wrap :func:`normal_mixture_pullback`."""
 
-    __props__ = ()
+    function = staticmethod(normal_mixture_pullback)
 
-    def make_node(self, *inputs):
-        """Declare the outputs."""
-        inputs = [pt.as_tensor(value) for value in inputs]
-        return Apply(self, inputs, [pt.dmatrix(), pt.dvector(), pt.dvector()])
+    def outputs(self, g, y, mean, log_sigma, share):
+        """Types of the gradients."""
+        return mean.type, log_sigma.type, log_sigma.type
 
-    def perform(self, node, inputs, outputs):
-        """Run without compilation."""
-        values = normal_mixture_pullback(*inputs)
-        for output, value in zip(outputs, values, strict=True):
-            output[0] = value
+
+class PrecisionMap(CompiledOp):
+    """Wrap :func:`precision_map`."""
+
+    function = staticmethod(precision_map)
+
+    def outputs(self, noise, push, log_information, design, prior):
+        """Types of the coefficients, their log Jacobians and the inverse roots."""
+        return noise.type, log_information.type, design.type
+
+    def plain(self, *inputs):
+        """Write the outputs in a form that has second derivatives."""
+        return plain_precision_map(*inputs)
+
+    def pullback(self, inputs, outputs, gradients):
+        """Declare the gradients."""
+        noise, push, _, design, prior = inputs
+        by_noise, by_push, by_information, by_prior = PrecisionMapPullback()(
+            *gradients[:2], noise, push, prior, outputs[2]
+        )
+        return [by_noise, by_push, by_information, pt.zeros_like(design), by_prior]
+
+
+class PrecisionMapPullback(CompiledOp):
+    """Wrap :func:`precision_map_pullback`."""
+
+    function = staticmethod(precision_map_pullback)
+
+    def outputs(self, by_beta, by_jacobian, noise, push, prior, inverse):
+        """Types of the gradients."""
+        return noise.type, push.type, by_jacobian.type, prior.type
 
 
 # PyTensor keeps compiled code on disk, and would use it after a change of this file.
 STAMP = zlib.crc32(Path(__file__).read_bytes())
 
 
-@register_funcify_default_op_cache_key(NormalMixture)
-def _compile_normal_mixture(op, **kwargs):
-    return normal_mixture, STAMP
-
-
-@register_funcify_default_op_cache_key(NormalMixturePullback)
-def _compile_normal_mixture_pullback(op, **kwargs):
-    return normal_mixture_pullback, STAMP
+@register_funcify_default_op_cache_key(CompiledOp)
+def _compile(op, **kwargs):
+    return op.function, STAMP
 
 
 def start_of_sampling(log_y, X, weights, K, min_sigma, starts=3, seed=0):

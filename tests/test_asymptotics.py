@@ -3,6 +3,7 @@ import weakref
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from hypothesis import given
@@ -12,7 +13,12 @@ from scipy.special import polygamma
 
 import pseudopost as pp
 from pseudopost import asymptotics
-from pseudopost.mixture import mixture_log_density, plain_mixture_log_density
+from pseudopost.mixture import (
+    PrecisionMap,
+    mixture_log_density,
+    plain_mixture_log_density,
+    plain_precision_map,
+)
 
 N = 200
 RNG = np.random.default_rng(7)
@@ -418,6 +424,23 @@ class TestInformation:
                 x = pm.Normal("x", 0, 1, shape=6)
                 means = (mean + x[:2])[:, None] * np.ones(N)
                 logp = density(y, means, x[2:4], x[4:6])
+                pp.weighted_likelihood("y", logp, WEIGHTS)
+            found.append(pp.information(model, theta))
+        for one, two in zip(*found, strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-12)
+
+    def test_precision_map_has_second_derivatives_too(self):
+        design, prior = np.array([[[2.0, 0.5], [0.5, 1.0]]]), np.array([[0.3, 0.8]])
+        theta = np.array([0.4, -0.7, 0.2])
+        found = []
+        for form in (PrecisionMap(), plain_precision_map):
+            with pm.Model() as model:
+                x = pm.Normal("x", 0, 1, shape=3)
+                push = np.array([[1.0, -2.0]]) * pt.exp(x[2])
+                beta, log_jacobian = form(
+                    x[None, :2], push, x[2:], pt.as_tensor(design), pt.as_tensor(prior)
+                )[:2]
+                logp = -((VALUES / 5 - beta[0, 0] * beta[0, 1]) ** 2) + log_jacobian[0]
                 pp.weighted_likelihood("y", logp, WEIGHTS)
             found.append(pp.information(model, theta))
         for one, two in zip(*found, strict=True):

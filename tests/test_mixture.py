@@ -19,6 +19,8 @@ from pseudopost import mixture, synthesizers
 from pseudopost.mixture import (
     NormalMixture,
     NormalMixturePullback,
+    PrecisionMap,
+    PrecisionMapPullback,
     coefficients,
     design_matrix,
     exp_of_negative,
@@ -29,6 +31,8 @@ from pseudopost.mixture import (
     normal_mixture,
     normal_mixture_pullback,
     plain_mixture_log_density,
+    plain_precision_map,
+    precision_map,
     start_of_sampling,
 )
 
@@ -139,7 +143,10 @@ def test_a_mean_that_is_not_finite_is_not_hidden(bad):
     assert np.isfinite(np.delete(logp, 2)).all()
 
 
-@pytest.mark.parametrize("op", [NormalMixture(), NormalMixturePullback()])
+@pytest.mark.parametrize(
+    "op",
+    [NormalMixture(), NormalMixturePullback(), PrecisionMap(), PrecisionMapPullback()],
+)
 def test_compiled_code_of_another_version_is_not_used(monkeypatch, op):
     _, key = numba_funcify_and_cache_key(op)
     assert numba_funcify_and_cache_key(op)[1] == key
@@ -318,9 +325,9 @@ def coefficients_of():
     """One compiled function for each number of components that start occupied."""
     xi = pt.tensor("xi", shape=(3, 4), dtype="float64")
     design, pull, T = pt.dtensor3("design"), pt.dmatrix("pull"), pt.dmatrix("T")
-    vectors = pt.dvectors("information", "log_t", "log_scale")
-    information, log_t, log_scale = vectors
-    inputs = [xi, information, design, pull, log_t, log_scale, T]
+    vectors = pt.dvectors("log_information", "log_t", "log_scale")
+    log_information, log_t, log_scale = vectors
+    inputs = [xi, log_information, design, pull, log_t, log_scale, T]
     functions = {
         first: pytensor.function(
             inputs,
@@ -332,9 +339,63 @@ def coefficients_of():
     }
 
     def evaluate(first, information, **given):
-        return functions[first](information=np.array(information, dtype=float), **given)
+        with np.errstate(divide="ignore"):
+            return functions[first](log_information=np.log(information), **given)
 
     return evaluate
+
+
+@pytest.fixture(scope="module", params=["FAST_COMPILE", "NUMBA"])
+def precision_maps(request):
+    """The quick map and the plain one, with gradients of a sum of their outputs."""
+    noise, push, prior, by_beta = pt.dmatrices("noise", "push", "prior", "by_beta")
+    log_information, by_jacobian = pt.dvectors("log_information", "by_jacobian")
+    design = pt.dtensor3("design")
+    inputs = [noise, push, log_information, design, prior]
+    functions = []
+    for form, mode in (
+        (PrecisionMap(), request.param),
+        (plain_precision_map, "FAST_COMPILE"),
+    ):
+        beta, log_jacobian = form(*inputs)[:2]
+        total = (by_beta * beta).sum() + (by_jacobian * log_jacobian).sum()
+        gradients = pt.grad(total, [noise, push, log_information, prior])
+        functions.append(
+            pytensor.function(
+                [*inputs, by_beta, by_jacobian], [beta, log_jacobian, *gradients], mode
+            )
+        )
+    return functions
+
+
+@pytest.mark.parametrize("R", [1, 2, 7, 36])
+def test_precision_map_and_its_gradients_equal_those_of_the_plain_form(
+    precision_maps, R
+):
+    rng = np.random.default_rng(R)
+    A = rng.normal(size=(5, 40, R))
+    log_information = np.array([-800, -20, 0, 3, 12.0])
+    given = [
+        rng.normal(size=(5, R)),
+        10 * rng.normal(size=(5, R)),
+        log_information,
+        np.einsum("kir,kis->krs", A, A) / 40,
+        np.exp(rng.normal(size=(5, R))),
+        rng.normal(size=(5, R)),
+        rng.normal(size=5),
+    ]
+    quick, plain = (function(*given) for function in precision_maps)
+    for actual, expected in zip(quick, plain, strict=True):
+        assert_close_to_the_largest(actual, expected)
+
+
+def test_precision_that_is_not_positive_definite_is_not_hidden():
+    eye = np.eye(2)
+    beta, log_jacobian, _ = precision_map(
+        np.ones((1, 2)), np.ones((1, 2)), np.zeros(1), -eye[None], 0.5 * np.ones((1, 2))
+    )
+    assert np.isnan(beta).all()
+    assert np.isnan(log_jacobian).all()
 
 
 @FIRST
