@@ -89,7 +89,7 @@ def as_count(value, name, low=1, high=np.inf):
 
 def as_seed(value):
     """Return `value` as a random seed, or raise."""
-    return as_count(value, "random_seed", low=0, high=2**32 - 1)
+    return as_count(value, "random_seed", low=0, high=2**63 - 1)
 
 
 def _refuse(bad, vector, rule):

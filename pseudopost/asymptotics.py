@@ -1,4 +1,4 @@
-"""Pseudo maximum likelihood, H, J, sandwich and Renyi divergence (P1, section 4)."""
+"""Pseudo maximum likelihood, H, J, sandwich and Rényi divergence (P1, section 4)."""
 
 import math
 from typing import NamedTuple
@@ -346,6 +346,11 @@ def affinity(log_ratio, weights, *, mass=None):
     ndarray, shape (n,)
         :math:`A_i = \mathrm{E}\, (p_\theta / p_{\theta^*})^{\alpha_i}`.
 
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, a weight is outside [0, 1], or `mass` does not sum to 1.
+
     References
     ----------
     P1, Eq 15. It takes the weights as fixed.
@@ -372,7 +377,7 @@ def affinity(log_ratio, weights, *, mass=None):
 
 
 def renyi_divergence(log_ratio, weights, *, mass=None):
-    r"""Renyi divergence of order alpha from :math:`\theta^*` to :math:`\theta`.
+    r"""Rényi divergence of order alpha from :math:`\theta^*` to :math:`\theta`.
 
     It is 0 or more where the model is correct. Where it is not, it may be negative.
 
@@ -395,7 +400,7 @@ def renyi_divergence(log_ratio, weights, *, mass=None):
     Raises
     ------
     ValueError
-        If a weight is 1, where the divergence is not defined.
+        As in :func:`affinity`, or if a weight is 1, where the divergence is undefined.
 
     References
     ----------

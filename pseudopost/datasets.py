@@ -271,7 +271,8 @@ def consumer_expenditure(n=6208, random_seed=1):
     proportions close to those of public quarters of the survey. Their effects and a
     noise of two parts, one of them for the few with unusual incomes, give each record a
     place in the order of incomes. Its income is the quantile at that place, so that the
-    income distribution is the same for every seed, and agrees with the published one.
+    income distribution is nearly the same for every seed, and agrees with the
+    published one.
     Last, some incomes are rounded, as people do who report them.
 
     Parameters
@@ -477,7 +478,8 @@ def doctorate_salary(n=1000, random_seed=1):
     mean is 107,609 dollars, median 95,000 and standard deviation 69,718. No record is
     real. As in the public file, about 0.6% earn nothing, salaries are multiples of
     1,000, many of them of 5,000 or 10,000, and nobody is between 362,000 and the top
-    value, which about 0.8% have. The distribution is the same for every seed.
+    value, which about 0.8% have. The distribution is nearly the same
+    for every seed.
 
     Parameters
     ----------

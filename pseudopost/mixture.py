@@ -42,13 +42,14 @@ class MixtureSynthesizer(Synthesizer):
         \pi \mid \gamma &\sim \mathrm{Dirichlet}(\gamma / K, \dots, \gamma / K), \quad
         \gamma \sim \mathrm{Gamma}(1, 1) \\
         \beta_k &\sim \mathrm{Normal}_R(0, \mathrm{diag}(s)\, \Omega\,
-        \mathrm{diag}(s)), \quad \Omega \sim \mathrm{LKJ}(1), \quad s_r \sim
-        \text{half-}t(3, 0, 1) \\
+        \mathrm{diag}(s)) \\
+        \Omega &\sim \mathrm{LKJ}(1), \quad s_r \sim \text{half-}t(3, 0, 1) \\
         \sigma_k - \sigma_{\min} &\sim \text{half-}t(3, 0, 1)
 
-    with z summed out. The papers have no floor :math:`\sigma_{\min}`. Without one their
-    posterior is improper on rounded or top-coded values: a component can fit R equal
-    values exactly, and its density grows without limit as its sigma goes to 0.
+    with z summed out; where K > R, :math:`\Omega \sim \mathrm{LKJ}(1 + (K - R) / 2)`.
+    The papers have no floor :math:`\sigma_{\min}`. Without one their posterior is
+    improper on rounded or top-coded values: a component can fit R equal values exactly,
+    and its density grows without limit as its sigma goes to 0.
 
     The order of the components means nothing and may change within a chain, so
     convergence is judged on what does not depend on it: the log-likelihoods of ten
@@ -90,8 +91,7 @@ class MixtureSynthesizer(Synthesizer):
 
     References
     ----------
-    P1, Eqs 1-6; P2, Eqs 1-6. With K > R, :math:`\Omega \sim \mathrm{LKJ}(1 + (K - R) /
-    2)`.
+    P1, Eqs 1-6; P2, Eqs 1-6.
     Book: :ref:`mixture-synthesizer`.
 
     Examples
@@ -288,6 +288,11 @@ class MixtureSynthesizer(Synthesizer):
         xarray.DataArray, shape (S, n)
             Of the logarithm of the shifted value. S is draws times chains.
 
+        Raises
+        ------
+        ValueError
+            If `fit` comes from another model or other data.
+
         References
         ----------
         Book: :ref:`mixture-synthesizer`.
@@ -332,6 +337,11 @@ class MixtureSynthesizer(Synthesizer):
         -------
         ndarray, shape (m, n)
             On the released scale.
+
+        Raises
+        ------
+        ValueError
+            As in :meth:`Synthesizer.synthesize`, or if `allocation` is another.
 
         References
         ----------

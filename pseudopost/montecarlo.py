@@ -52,7 +52,7 @@ def local_to_global(
     synthesizer : callable
         Takes them and returns a :class:`~pseudopost.Synthesizer`; usually a class.
     n_databases : int
-        R.
+        Number of databases, R.
     random_seed : int
         Non-negative; database r uses its r-th spawned child.
     k : float
@@ -184,7 +184,7 @@ def replicate(
         Takes a ``numpy.random.Generator`` and returns a dict of numbers. It runs with
         one thread, in a worker process unless `n_jobs` is 1.
     n_replicates : int
-        R. A stored run of fewer replicates is continued.
+        Number of replicates, R. A stored run of fewer is continued.
     random_seed : int
         Non-negative; replicate r uses its r-th spawned child.
     store : path-like, optional

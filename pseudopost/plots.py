@@ -39,7 +39,8 @@ def violins(samples, *, ylabel, middle="median", ax=None):
 
     References
     ----------
-    P1, Figures 8 and 19; P2, Figures 5, 7 and 13; P3, Figures 1, 4a, 4c, 4d, 5c and 5d.
+    P1, Figures 11 and 19; P2, Figures 5, 7 and 13; P3, Figures 1, 4a, 4c, 4d, 5c and
+    5d.
     Book: :ref:`lipschitz-weights`.
 
     Examples
@@ -286,7 +287,7 @@ def synthetic_against_data(y, released, *, name, unit, ax=None):
 
     References
     ----------
-    P1, Figures 16-18.
+    P1, Figures 8-10 and 16-18.
     Book: :ref:`ce-topcoding`.
 
     Examples

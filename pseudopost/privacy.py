@@ -75,7 +75,7 @@ def lipschitz_bounds(log_likelihood, weights=None):
 
 
 def epsilon(bounds):
-    r"""Local privacy guarantee :math:`\epsilon_x = 2 \max_i \Delta_{\alpha, x_i}`.
+    r"""P3's epsilon :math:`\epsilon_x = 2 \max_i \Delta_{\alpha, x_i}`, of one file.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def lipschitz_weights(log_likelihood, scale=1.0, shift=0.0):
     log_likelihood : array-like, shape (S, n)
         From the unweighted fit.
     scale, shift : float
-        c and g of the paper.
+        c, 0 or more, and g of the paper.
 
     Returns
     -------
@@ -122,6 +122,11 @@ def lipschitz_weights(log_likelihood, scale=1.0, shift=0.0):
         :math:`c (1 - \tilde f_i) + g`, clipped to [0, 1], with :math:`\tilde f_i` the
         bound rescaled to [0, 1]. If all bounds are equal, no record stands out and
         every :math:`\tilde f_i` is 0.
+
+    Raises
+    ------
+    ValueError
+        If `log_likelihood` is not S draws of n records, or c is negative.
 
     Warns
     -----

@@ -99,8 +99,8 @@ def joint_risk(
     order : int
         k: 1 for single records, 2 for pairs, 3 for triples.
     alone : float, optional
-        Risk, in [0, 1], of a record whose pattern has fewer than `order` records and
-        that is close to its own value. By default 0, with a warning.
+        Risk, in [0, 1], of a record whose pattern has fewer than `order` records, or
+        than 2, and that is close to its own value. By default 0, with a warning.
 
     Returns
     -------

@@ -179,7 +179,8 @@ class Synthesizer(ABC):
         draws, tune, chains : int
             Kept draws and tuning steps per chain, and the number of chains.
         random_seed : int
-            Non-negative seed; the result does not depend on the number of cores.
+            Non-negative seed below 2**63; the result does not depend on the number of
+            cores.
         progressbar : bool
             Whether to show progress; the environment variable
             ``PSEUDOPOST_PROGRESS=off`` silences every fit.
@@ -298,6 +299,11 @@ class Synthesizer(ABC):
         xarray.DataArray, shape (S, n)
             S is draws times chains.
 
+        Raises
+        ------
+        ValueError
+            If `fit` comes from another model or other data.
+
         References
         ----------
         P3, Algorithm 2, steps 1-2.
@@ -331,6 +337,12 @@ class Synthesizer(ABC):
         -------
         ndarray, shape (m, n)
             On the released scale.
+
+        Raises
+        ------
+        ValueError
+            If `fit` comes from another model or other data, has fewer draws than
+            `n_datasets`, or if the seed is out of range.
 
         References
         ----------
@@ -368,10 +380,10 @@ class Synthesizer(ABC):
 
 
 class NegativeBinomialSynthesizer(Synthesizer):
-    """Negative binomial model for counts, with mean mu and variance mu + mu^2 / phi.
+    r"""Negative binomial model for counts, with variance :math:`\mu + \mu^2 / \phi`.
 
-    Priors: log mu ~ Normal(0, s) with s ~ half-t(3, 0, 1), and 1/phi ~ half-Cauchy(0,
-    5).
+    Priors: :math:`\log \mu \sim \mathrm{Normal}(0, s)` with :math:`s \sim
+    \text{half-}t(3, 0, 1)`, and :math:`1 / \phi \sim \text{half-Cauchy}(0, 5)`.
 
     Parameters
     ----------
@@ -421,10 +433,10 @@ class NegativeBinomialSynthesizer(Synthesizer):
 
 
 class PoissonSynthesizer(Synthesizer):
-    """Poisson model for counts, with mean mu ~ Gamma(shape, rate).
+    r"""Poisson model for counts, with mean :math:`\mu \sim` Gamma(shape, rate).
 
-    Its pseudo posterior is known: Gamma(shape + sum_i alpha_i y_i, rate + sum_i
-    alpha_i). It is here to be compared with, and sampled all the same.
+    Its pseudo posterior is known: Gamma(shape + :math:`\sum_i \alpha_i y_i`, rate +
+    :math:`\sum_i \alpha_i`). It is here to be compared with, and sampled all the same.
 
     Parameters
     ----------

@@ -34,8 +34,8 @@ def marginal_weights(risk, scale=1.0, shift=0.0):
 
     References
     ----------
-    P2, Eqs 9 and 16; P3, Algorithms 2 and 3, step 4. The clipping at 0 is not printed
-    there.
+    P2, Eq 9, and Eq 2 of its supplement, which print only the upper limit; P3,
+    Algorithms 2 and 3, step 4, which print none.
     Book: :ref:`whack-a-mole`.
 
     Examples
@@ -71,10 +71,11 @@ def pairwise_weights(
     order : int
         2 for pairs, as in P2; 1 gives the marginal weights, 3 joins triples, and so on.
     alone : float, optional
-        Risk, in [0, 1], of a record whose pattern has fewer than `order` records and
-        that is close to its own value: its weight is 1 less that. By default 0, with a
-        warning: P2's definition divides by zero there. In a pattern of exactly `order`
-        records the weights are 1 by that definition, however far apart the values are.
+        Risk, in [0, 1], of a record whose pattern has fewer than `order` records (for
+        order 1, of a record alone) and that is close to its own value: its weight is 1
+        less that. By default 0, with a warning: from order 2 on, P2's definition
+        divides by zero there. In a pattern of exactly `order` records, 2 or more, the
+        weights are 1 by that definition, however far apart the values are.
 
     Returns
     -------

@@ -22,8 +22,10 @@ EXERCISE = re.compile(
     r"\{exercise(?:-start)?\}.*\n:label: (\S+)\n(?::.*\n)*(?:`+\n)?\n?\*(\w+)"
 )
 WITHOUT_EXERCISES = {
+    "agreement",
     "bibliography",
     "errata",
+    "execution",
     "intro",
     "ledger",
     "notation",
@@ -254,6 +256,15 @@ def test_readme_examples_run(tmp_path, monkeypatch, counts):
     exec(second, namespace)
     assert namespace["synthetic"].shape == (20, 400)
     assert namespace["risk"].mean() < 1 - namespace["weights"].mean()
+
+
+def test_running_times_cover_every_chapter():
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    files = [toc["root"], *(c["file"] for p in toc["parts"] for c in p["chapters"])]
+    notebooks = [Path(f).stem for f in files if (ROOT / f"{f}.ipynb").exists()]
+    times = pd.read_csv(tools.TIMES, comment="#", index_col="chapter")
+    assert list(times.index) == [name for name in notebooks if cells(name, "code")]
+    assert (times > 0).all(axis=None)
 
 
 def test_one_version():

@@ -124,6 +124,6 @@ def test_chapter_links_to_the_reference(name):
 
 
 def test_reference_names_every_colour():
-    entry = (BOOK / "api" / "tools.md").read_text().partition("plots.PALETTE")[2]
+    entry = (BOOK / "api" / "tools.md").read_text().partition("py:data:: PALETTE")[2]
     named = re.findall(r'``"([\w-]+)"``', entry.partition("```")[0])
     assert named == list(pp.plots.PALETTE)

@@ -707,7 +707,9 @@ def test_bad_settings_of_synthesize_are_refused(name, low, bad):
 
 
 def test_a_seed_too_large_is_refused(synthesizer):
-    with refused(f"random_seed must be at most {2**32 - 1}; got {2**64}"):
+    largest = synthesizer.fit(random_seed=2**63 - 1)
+    assert largest.attrs["random_seed"] == 2**63 - 1
+    with refused(f"random_seed must be at most {2**63 - 1}; got {2**64}"):
         synthesizer.fit(random_seed=2**64)
 
 

@@ -1,6 +1,6 @@
 """Keep the book's notebooks small and honest.
 
-Usage: python tools/notebooks.py strip | refresh | times | stale | execute
+Usage: python tools/notebooks.py strip | refresh [CHAPTER ...] | times | stale | execute
 """
 
 import ast
@@ -17,7 +17,9 @@ from xml.etree import ElementTree
 
 import joblib
 import nbformat
+import numpy as np
 import pandas as pd
+import yaml
 from jupyter_cache import get_cache
 from jupyter_cache.executors import load_executor
 from nbclient import NotebookClient
@@ -58,9 +60,11 @@ def _realign(match):
     return f"{match[1]}{listing_lines(match[2], match[3])}"
 
 
-def refresh():
+def refresh(*names):
     """Execute every chapter; store checked outputs, the ledger, README's picture."""
-    for path in CHAPTERS:
+    if unknown := set(names) - {path.stem for path in CHAPTERS}:
+        sys.exit(f"no such chapters: {', '.join(sorted(unknown))}")
+    for path in (p for p in CHAPTERS if not names or p.stem in names):
         print(path.relative_to(ROOT), flush=True)
         notebook = nbformat.read(path, as_version=4)
         sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
@@ -82,18 +86,23 @@ def refresh():
 
 
 def times():
-    """Store the seconds of every chapter in the last run of the notebook tests."""
-    cells = ElementTree.parse(BUILD / "notebooks.xml").iter("testcase")
-    frame = pd.DataFrame(
-        {
-            "chapter": c.get("classname").removesuffix(".ipynb").split(".")[-1],
-            "seconds": float(c.get("time")),
-        }
-        for c in cells
-    )
-    seconds = frame.groupby("chapter").sum().round().astype(int)
-    note = f"# measured {date.today()} on {os.cpu_count()} cores, nothing stored\n"
-    TIMES.write_text(note + seconds.to_csv())
+    """Store the seconds of every chapter: in the notebook tests, and in the build."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    files = [toc["root"], *(c["file"] for p in toc["parts"] for c in p["chapters"])]
+    tested = {Path(file).stem: 0.0 for file in files}
+    for cell in ElementTree.parse(BUILD / "notebooks.xml").iter("testcase"):
+        chapter = cell.get("classname").removesuffix(".ipynb").split(".")[-1]
+        tested[chapter] += float(cell.get("time"))
+    built = {
+        Path(record.uri).stem: record.data.get("execution_seconds")
+        for record in get_cache(BUILD / ".jupyter_cache").list_cache_records()
+    }
+    table = pd.DataFrame({"nothing stored": tested, "fits stored": pd.Series(built)})
+    table = table.loc[[name for name in tested if tested[name]]]
+    table = np.ceil(table).astype(int)
+    day = f"{date.today():%d %B %Y}".lstrip("0")
+    note = f"# measured on {day} on {os.cpu_count()} cores\n"
+    TIMES.write_text(note + table.to_csv(index_label="chapter"))
 
 
 def _update_ledger(results):
@@ -167,4 +176,4 @@ def _tidy(notebook):
 
 if __name__ == "__main__":
     commands = {f.__name__: f for f in (strip, refresh, times, stale, execute)}
-    commands[sys.argv[1]]()
+    commands[sys.argv[1]](*sys.argv[2:])
