@@ -10,11 +10,12 @@ BOOK := $(wildcard book/*.ipynb book/*/*.ipynb)
 export PSEUDOPOST_CACHE ?= $(CURDIR)/$(BUILD)/fits
 export PSEUDOPOST_PROGRESS ?= off
 export PSEUDOPOST_PROFILE ?= book
+export PSEUDOPOST_LONG_PROFILE ?= $(PSEUDOPOST_PROFILE)
 # Chapters and chains run side by side; threads of linear algebra would only slow them.
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book offline pdf test lint pytest notebooks strip refresh lock clean
+.PHONY: help book offline pdf test lint pytest notebooks times strip refresh lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,7 +47,8 @@ pdf: $(VENV)/.installed  ## Build the whole book as _build/pdf/pseudopost.pdf (n
 	cp $(BUILD)/latex/pseudopost.pdf $(BUILD)/pdf/
 	$(BIN)/python -m pytest tests/built/test_pdf.py
 
-test: lint  ## Everything that CI runs: ruff, pytest and nbval side by side, and the book
+test: export PSEUDOPOST_LONG_PROFILE = class
+test: lint  ## Everything that CI runs: ruff, pytest, nbval (the long chapters in profile class), the book
 	$(MAKE) -j2 pytest notebooks
 	$(MAKE) book
 	$(BIN)/python -m pytest -rs tests/built
@@ -59,8 +61,12 @@ pytest: $(VENV)/.installed  ## Run the unit tests
 	$(BIN)/python -m pytest --ignore tests/built
 
 notebooks: $(VENV)/.installed  ## Run every chapter and compare its checked cells
-	$(BIN)/python -m pytest -p no:cacheprovider -n 2 --dist loadscope --junitxml=$(BUILD)/notebooks.xml \
+	$(BIN)/python tools/notebooks.py stale
+	$(BIN)/python -m pytest -p no:cacheprovider -p tools.notebooks -n 2 --dist loadscope --junitxml=$(BUILD)/notebooks.xml \
 		--nbval-lax --nbval-cell-timeout=1800 $(BOOK)
+
+times: $(VENV)/.installed  ## After `make clean notebooks`: run every chapter again and store the seconds of both
+	$(BIN)/python tools/notebooks.py times
 
 strip: $(VENV)/.installed  ## Remove the outputs of all cells but the checked ones
 	$(BIN)/python tools/notebooks.py strip

@@ -1154,9 +1154,12 @@ def test_heaped_values_do_not_make_the_fit_collapse(heaped):
 # An independent model
 
 
-def textbook_model(log_y, X, weights, K=2, min_sigma=0.05):
-    """The model as P1 writes it, z summed out, for two coefficients."""
+@pytest.fixture(scope="module")
+def textbook(K=2, min_sigma=0.05):
+    """The model as P1 writes it, z summed out, for two coefficients, compiled."""
     with pm.Model() as model:
+        log_y, X = pm.Data("log_y", np.zeros(60)), pm.Data("X", np.ones((60, 2)))
+        weights = pm.Data("weights", np.ones(60))
         gamma = pm.Gamma("gamma", 1, 1)
         pi = pm.Dirichlet("pi", pt.repeat(gamma / K, K))
         s = pm.HalfStudentT("s", nu=3, sigma=1, shape=2)
@@ -1168,23 +1171,21 @@ def textbook_model(log_y, X, weights, K=2, min_sigma=0.05):
         sigma = pm.Deterministic("sigma", min_sigma + excess)
         mixture = pm.NormalMixture.dist(w=pi, mu=X @ beta.T, sigma=sigma)
         pm.Potential("y", (weights * pm.logp(mixture, log_y)).sum())
-    return model
+    return nutpie.compile_pymc_model(model)
 
 
-def sample_textbook_model(log_y, X, weights):
-    with textbook_model(log_y, X, weights), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return pm.sample(
-            draws=3000,
-            tune=1500,
-            chains=2,
-            cores=2,
-            target_accept=0.97,
-            random_seed=15,
-            nuts_sampler="nutpie",
-            progressbar=False,
-            compute_convergence_checks=False,
-        )
+def sample_textbook_model(textbook, log_y, X, weights):
+    return nutpie.sample(
+        textbook.with_data(log_y=log_y, X=X, weights=weights),
+        draws=3000,
+        tune=1500,
+        chains=2,
+        cores=2,
+        target_accept=0.97,
+        seed=15,
+        save_warmup=False,
+        progress_bar=False,
+    )
 
 
 def invariant_quantities(posterior, log_y, X):
@@ -1247,7 +1248,7 @@ def overlapping():
 
 
 @pytest.mark.parametrize("kind", ["scalar", "vector", "deletion"])
-def test_fit_is_the_posterior_of_the_textbook_model(overlapping, kind):
+def test_fit_is_the_posterior_of_the_textbook_model(overlapping, textbook, kind):
     log_y, X = overlapping.log_y, overlapping.X
     rng = np.random.default_rng(16)
     weights = {
@@ -1258,7 +1259,7 @@ def test_fit_is_the_posterior_of_the_textbook_model(overlapping, kind):
     fit = fitted(overlapping, weights, draws=2500)
     assert fit.attrs["warned"] == []
     kept = weights > 0
-    other = sample_textbook_model(log_y[kept], X[kept], weights[kept])
+    other = sample_textbook_model(textbook, log_y[kept], X[kept], weights[kept])
     assert_same_posterior(
         invariant_quantities(fit["posterior"], log_y, X),
         invariant_quantities(other["posterior"], log_y, X),

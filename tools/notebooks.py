@@ -19,8 +19,10 @@ import joblib
 import nbformat
 import numpy as np
 import pandas as pd
+import pytest
 import yaml
 from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
 from jupyter_cache.executors import load_executor
 from nbclient import NotebookClient
 
@@ -33,6 +35,16 @@ LEDGER = ROOT / "book" / "ledger.csv"
 TIMES = ROOT / "data" / "running_times.csv"
 PICTURE = ROOT / "book" / "_static" / "idea.png"
 CHECKED = "nbval-check-output"
+PROFILE = os.environ.get("PSEUDOPOST_PROFILE", "book")
+# Chapters of many long fits, which `make test` runs in a smaller profile.
+LONG = {
+    "mixture-synthesizer",
+    "simulation-study",
+    "ce-income",
+    "pairwise-weights",
+    "tuning-weights",
+}
+LONG_PROFILE = os.environ.get("PSEUDOPOST_LONG_PROFILE", PROFILE)
 LISTING = re.compile(
     r"(\{literalinclude\} [./]*/pseudopost/(\w+\.py)\n:pyobject: (\w+)\n"
     r"(?::.*\n)*?:lines: )(.*)"
@@ -86,7 +98,9 @@ def refresh(*names):
 
 
 def times():
-    """Store the seconds of every chapter: in the notebook tests, and in the build."""
+    """Store the seconds of every chapter: in the notebook tests, and in a run after."""
+    shutil.rmtree(BUILD / ".jupyter_cache", ignore_errors=True)
+    execute()
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     files = [toc["root"], *(c["file"] for p in toc["parts"] for c in p["chapters"])]
     tested = {Path(file).stem: 0.0 for file in files}
@@ -126,7 +140,7 @@ def stale():
         LEDGER,
         ROOT / "requirements.txt",
     ]
-    digest = hashlib.sha256(os.environ.get("PSEUDOPOST_PROFILE", "book").encode())
+    digest = hashlib.sha256(f"{PROFILE} {LONG_PROFILE}".encode())
     for path in sorted(inputs):
         digest.update(path.name.encode() + path.read_bytes())
     stamp = BUILD / "inputs.sha256"
@@ -149,9 +163,49 @@ def execute():
     joblib.Parallel(n_jobs=2)(joblib.delayed(_execute)(path) for path in CHAPTERS)
 
 
+def _set_profile(path):
+    profile = LONG_PROFILE if path.stem in LONG else PROFILE
+    os.environ["PSEUDOPOST_PROFILE"] = profile  # for kernels that start from here
+    return profile
+
+
 def _execute(path):
+    _set_profile(path)
     executor = load_executor("local-serial", get_cache(BUILD / ".jupyter_cache"))
     executor.run_and_cache(filter_uris=[str(path)], timeout=1800)
+
+
+def pytest_collection_modifyitems(items):
+    """Under `pytest -p tools.notebooks`, compare checked cells in profile book only."""
+    for item in items:
+        if _set_profile(item.path) != "book":
+            item.options["check"] = False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Start the kernel of a chapter in its profile."""
+    _set_profile(item.path)
+
+
+def pytest_runtest_teardown(item, nextitem):
+    """Keep what nbval executes, for the book build.
+
+    After a cell that failed the chapter is left to :func:`execute`.
+    """
+    chapter = item.parent
+    item.cell.outputs = item.test_outputs or []
+    if nextitem is not None and nextitem.parent is chapter:
+        return
+    outputs = [o for cell in chapter.nb.cells for o in cell.get("outputs", [])]
+    if all(output.output_type != "error" for output in outputs):
+        cache = get_cache(BUILD / ".jupyter_cache")
+        cache.cache_notebook_bundle(
+            CacheBundleIn(chapter.nb, str(chapter.path)),
+            check_validity=False,
+            overwrite=True,
+        )
+        cache.db.dispose()
 
 
 def _tidy(notebook):
