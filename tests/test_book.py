@@ -240,6 +240,7 @@ def test_every_checked_row_is_in_the_ledger_under_its_chapter():
         )
 
 
+@pytest.mark.filterwarnings("ignore::pseudopost.ConvergenceWarning")  # short chains
 def test_readme_examples_run(tmp_path, monkeypatch, counts):
     first, second = re.findall(
         r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S
