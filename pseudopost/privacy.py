@@ -205,7 +205,7 @@ def count_weights(y, radius=0.2, scale=1.0, shift=0.0):
 
 
 def reweight(weights, bounds, k=0.95):
-    r"""Raise the weight of every record whose bound is below the largest one.
+    r"""Raise the weights of records whose bound is below k times the largest one.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ class Reweighting(NamedTuple):
 def calibrate_reweighting(
     synthesizer, fit, weights, tolerance=0.1, k=0.95, max_steps=10
 ):
-    """Search the constant k for which re-weighting keeps the overall Lipschitz bound.
+    """Find the constant k for which re-weighting keeps the overall Lipschitz bound.
 
     Every step refits with the seed and settings of `fit` (common random numbers),
     because the bound is a maximum over draws and therefore noisy. k is searched by

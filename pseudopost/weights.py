@@ -230,7 +230,7 @@ def match_scalar_weight(
     n_datasets=20,
     **settings,
 ):
-    """Search the one weight for all records whose file-level risk is the target.
+    """Find the one weight for all records whose file-level risk is the target.
 
     Every step refits with the seed and settings of `fit` (common random numbers). The
     next weight is where the line between the two nearest risks, one on either side,

@@ -259,6 +259,10 @@ def test_readme_examples_run(tmp_path, monkeypatch, counts):
     assert namespace["risk"].mean() < 1 - namespace["weights"].mean()
 
 
+def test_chapters_in_a_smaller_profile_exist():
+    assert {path.stem for path in tools.CHAPTERS} >= tools.LONG
+
+
 def test_running_times_cover_every_chapter():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     files = [toc["root"], *(c["file"] for p in toc["parts"] for c in p["chapters"])]
