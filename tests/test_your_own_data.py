@@ -262,7 +262,8 @@ def test_impossible_numbers_of_files_stop(run, n_datasets):
 
 
 @pytest.mark.parametrize(
-    ("count", "shown"), [(0, "0%"), (9, "not shown"), (10, "10%"), (92, "not shown")]
+    ("count", "shown"),
+    [(0, "0.0%"), (9, "not shown"), (10, "10.0%"), (92, "not shown")],
 )
 def test_shares_of_few_records_are_hidden(run, count, shown):
     assert run[0]["count_or_hidden"](count, 100) == shown
