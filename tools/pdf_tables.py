@@ -6,6 +6,7 @@ table gets widths of its columns, as LaTeX does not break the lines of a long on
 """
 
 import re
+from pathlib import Path
 
 from bs4 import BeautifulSoup
 from docutils import nodes
@@ -50,6 +51,22 @@ class ColumnWidths(SphinxPostTransform):
                 table.parent.insert(place, tabular_col_spec(spec=columns(table)))
             if sum(1 for _ in table.findall(nodes.row)) > LONG:
                 table["classes"].append("longtable")
+
+
+class LabelsThatLatexHas(SphinxPostTransform):
+    """Point at the labels of exercises, and at the first page, which has no heading."""
+
+    default_priority = 21  # references are resolved at 10; sphinx-exercise acts at 22
+    builders = ("latex",)
+
+    def run(self, **kwargs):
+        first = self.config.root_doc
+        for reference in self.document.findall(nodes.reference):
+            document, _, label = reference.get("refuri", "").partition("#")
+            if label in self.env.sphinx_exercise_registry:
+                reference["refid"] = label
+            elif document == f"%{first}" and label == Path(first).name:
+                reference["refuri"] = document
 
 
 class BibliographyInItsChapter(SphinxPostTransform):
@@ -154,6 +171,7 @@ def count_parts(app, doctree, docname):
 def setup(app):
     app.add_post_transform(FramesToTables)
     app.add_post_transform(ColumnWidths)
+    app.add_post_transform(LabelsThatLatexHas)
     app.add_post_transform(BibliographyInItsChapter)
     app.connect("builder-inited", count_chapters, priority=900)
     app.connect("doctree-resolved", count_parts)
