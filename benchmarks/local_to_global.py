@@ -29,7 +29,7 @@ def main():
     for workers in arguments.workers:
         # Workers that have compiled the model already would flatter the second run.
         get_reusable_executor(max_workers=workers).shutdown(wait=True)
-        pp.synthesizers.COMPILED.clear()
+        pp.compiled.SAMPLERS.clear()
         start = time.perf_counter()
         table = pp.local_to_global(
             generate,
@@ -38,6 +38,7 @@ def main():
             n_jobs=workers,
             draws=arguments.draws,
             tune=arguments.tune,
+            random_seed=1,
         )
         print(f"{workers} workers: {time.perf_counter() - start:.1f} s")
         tables.append(table)

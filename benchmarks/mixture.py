@@ -126,14 +126,14 @@ class PseudoPost:
 
     def compile(self):
         """Build and compile the model."""
-        self.compiled = self.synthesizer._compiled
+        self.compiled = self.synthesizer._sampler()
 
     def sample(self, seed):
         """Return the posterior, and what it cost."""
         args = self.args
         wall, cpu = time.perf_counter(), time.process_time()
         with threadpool_limits(1):
-            data = self.synthesizer._data(self.weights)
+            data = self.synthesizer._sampling_data(self.weights)
             fit = nutpie.sample(
                 self.compiled.with_data(**data),
                 draws=args.draws,
@@ -142,7 +142,7 @@ class PseudoPost:
                 cores=args.cores,
                 seed=seed,
                 progress_bar=False,
-                **self.synthesizer._settings,
+                **self.synthesizer.sampler_settings,
             )
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         after = int(fit["sample_stats"]["n_steps"].sum())
@@ -194,7 +194,7 @@ class Stan:
         extra = 0
         if args.stan_start == "em":
             start = time.perf_counter()
-            data = self.synthesizer._data(self.weights)
+            data = self.synthesizer._sampling_data(self.weights)
             extra = time.perf_counter() - start
             settings["init"] = self._starts(data, seed)
         (self.folder / "input.json").write_text(json.dumps(settings))

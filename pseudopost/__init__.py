@@ -9,35 +9,26 @@ __version__ = "0.1.0"
 
 from pseudopost import cache, datasets, plots
 from pseudopost.asymptotics import (
-    Coverage,
     Information,
     PseudoMLE,
     adjust_draws,
-    affinity,
-    coverage,
     information,
     pseudo_mle,
-    renyi_divergence,
 )
-from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
-from pseudopost.mixture import MixtureSynthesizer
-from pseudopost.montecarlo import local_to_global, replicate
-from pseudopost.privacy import (
-    Reweighting,
+from pseudopost.calibration import (
+    Calibration,
     calibrate_reweighting,
-    count_weights,
-    epsilon,
-    lipschitz_bounds,
-    lipschitz_weights,
-    reweight,
+    match_scalar_weight,
 )
-from pseudopost.risk import identification_risk, top_code
-from pseudopost.synthesizers import (
-    ConvergenceWarning,
-    NegativeBinomialSynthesizer,
-    PoissonSynthesizer,
-    Synthesizer,
-)
+from pseudopost.convergence import ConvergenceWarning
+from pseudopost.counts import NegativeBinomialSynthesizer, PoissonSynthesizer
+from pseudopost.divergence import affinity, renyi_divergence
+from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
+from pseudopost.mixture import MixtureSynthesizer, design_matrix
+from pseudopost.montecarlo import Coverage, coverage, local_to_global, replicate
+from pseudopost.privacy import epsilon, lipschitz_bounds
+from pseudopost.risk import ball_ends, identification_risk, top_code
+from pseudopost.synthesizers import Synthesizer
 from pseudopost.utility import (
     Combined,
     ECDFDistance,
@@ -50,15 +41,17 @@ from pseudopost.utility import (
     propensity_score_mse,
 )
 from pseudopost.weights import (
-    ScalarMatch,
     adjust_weights,
+    count_weights,
+    lipschitz_weights,
     marginal_weights,
-    match_scalar_weight,
     pairwise_weights,
+    reweight,
     sigmoid_weights,
 )
 
 __all__ = [
+    "Calibration",
     "Combined",
     "ConvergenceWarning",
     "Coverage",
@@ -70,12 +63,11 @@ __all__ = [
     "PoissonSynthesizer",
     "PropensityScore",
     "PseudoMLE",
-    "Reweighting",
-    "ScalarMatch",
     "Synthesizer",
     "adjust_draws",
     "adjust_weights",
     "affinity",
+    "ball_ends",
     "bootstrap_interval",
     "cache",
     "calibrate_reweighting",
@@ -83,6 +75,7 @@ __all__ = [
     "count_weights",
     "coverage",
     "datasets",
+    "design_matrix",
     "ecdf_distance",
     "epsilon",
     "identification_risk",

@@ -1,5 +1,7 @@
 """Input checks: every message names the argument, the rule and the offending value."""
 
+import secrets
+
 import numpy as np
 import pandas as pd
 
@@ -88,8 +90,43 @@ def as_count(value, name, low=1, high=np.inf):
 
 
 def as_seed(value):
-    """Return `value` as a random seed, or raise."""
+    """Return `value` as a random seed, or raise; None: a new one from the system."""
+    if value is None:
+        return secrets.randbits(63)
     return as_count(value, "random_seed", low=0, high=2**63 - 1)
+
+
+def labels_of(**inputs):
+    """Return the labels that the given Series and data frames share, or None.
+
+    Parameters
+    ----------
+    **inputs : array-like
+        By the name that the caller gives them.
+    """
+    found = {
+        name: values.index
+        for name, values in inputs.items()
+        if isinstance(values, (pd.Series, pd.DataFrame))
+    }
+    labels = list(found.values())
+    if len(labels) == 2 and not labels[0].equals(labels[1]):
+        first, second = found
+        raise ValueError(
+            f"{first} and {second} must have the same index, in the same order; they "
+            f"begin with {list(labels[0][:3])} and {list(labels[1][:3])}"
+        )
+    return labels[0] if labels else None
+
+
+def as_mass(mass, length):
+    """Return probabilities that sum to 1, by default 1/n each, or raise."""
+    if mass is None:
+        return np.full(length, 1 / length)
+    mass = as_vector(mass, "mass", length=length, low=0, high=1)
+    if not np.isclose(mass.sum(), 1, rtol=0, atol=1e-6):
+        raise ValueError(f"mass must sum to 1; it sums to {mass.sum():g}")
+    return mass
 
 
 def _refuse(bad, vector, rule):

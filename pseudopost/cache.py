@@ -7,11 +7,21 @@ import joblib
 from filelock import FileLock
 from platformdirs import user_cache_dir
 
+from pseudopost._source import digest_of_modules
+
 _folder = None
 
 
 def on(folder=None):
     """Keep every fit in `folder`, and read it when the same fit is asked for again.
+
+    A fit is the same if all that determines it is: the model and its data, weights,
+    settings and seed, the code of the synthesizer and of what it uses in this package,
+    the limits of the convergence checks, and the versions of PyMC, PyTensor, nutpie,
+    Numba and NumPy. Not seen are functions that a class outside this package calls, and
+    the threads and the processor, which may change last digits. The number of cores
+    changes nothing. When the code of a synthesizer has changed, its older fits are
+    deleted.
 
     A fit is as confidential as its data, and so is the folder.
 
@@ -32,7 +42,7 @@ def on(folder=None):
     >>> import pseudopost as pp
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     pp.cache.on(folder)
-    ...     _ = pp.PoissonSynthesizer([2, 4, 9]).fit()
+    ...     _ = pp.PoissonSynthesizer([2, 4, 9]).fit(random_seed=1)
     ...     stored = len(list(Path(folder).glob("*.fit")))
     ...     pp.cache.off()
     >>> stored
@@ -85,11 +95,10 @@ def clear():
     """
     if _folder is not None:
         for file in _folder.glob("*.fit"):
-            file.unlink(missing_ok=True)
-            file.with_suffix(".lock").unlink(missing_ok=True)
+            _delete(file)
 
 
-def stored(key, compute):
+def stored(key, compute, *, made_by=None):
     """Return ``compute()``, or what it returned when `key` was last seen.
 
     A process that asks for what another one is computing waits for it.
@@ -97,9 +106,14 @@ def stored(key, compute):
     Parameters
     ----------
     key : object
-        Everything that determines the result; anything that joblib can hash.
+        Everything that determines the result, bar the code of this package; anything
+        that joblib can hash.
     compute : callable
         Called without arguments.
+    made_by : tuple of str, optional
+        A name, and a hash of the code behind it; results of the same name and other
+        code are deleted. By default the code of the whole package, without docstrings
+        and comments.
 
     References
     ----------
@@ -119,7 +133,8 @@ def stored(key, compute):
     """
     if _folder is None:
         return compute()
-    file = _folder / f"{joblib.hash(key)}.fit"
+    name, code = made_by or ("value", digest_of_modules())
+    file = _folder / f"{name}-{code[:12]}-{joblib.hash(key)}.fit"
     if file.exists():
         return joblib.load(file)
     _folder.mkdir(parents=True, exist_ok=True)
@@ -131,4 +146,18 @@ def stored(key, compute):
         part = file.with_suffix(".part")
         joblib.dump(result, part)
         part.replace(file)
+    for old in _folder.glob("*.fit"):
+        if _is_older(old.stem, name, code):
+            _delete(old)
     return result
+
+
+def _is_older(stem, name, code):
+    """Whether a file has no code in its name, or another than `code` for this name."""
+    theirs = stem.rsplit("-", 2)
+    return len(theirs) != 3 or (theirs[0] == name and theirs[1] != code[:12])
+
+
+def _delete(file):
+    file.unlink(missing_ok=True)
+    file.with_suffix(".lock").unlink(missing_ok=True)

@@ -138,8 +138,13 @@ def _as_shares(shares, length=None):
     return shares
 
 
+def _with_seed(data, random_seed):
+    data.attrs["random_seed"] = random_seed
+    return data
+
+
 def negative_binomial_mixture(
-    n=1000, mu=(100, 100), phi=(5, 20), shares=(0.2, 0.8), random_seed=1
+    n=1000, mu=(100, 100), phi=(5, 20), shares=(0.2, 0.8), random_seed=None
 ):
     """Skewed counts from a mixture of negative binomial distributions.
 
@@ -152,12 +157,14 @@ def negative_binomial_mixture(
         / phi.
     shares : array-like, shape (K,)
         Their probabilities, which must sum to 1.
-    random_seed : int
-        Non-negative seed.
+    random_seed : int, optional
+        Seed from 0 to 2**63 - 1; by default a new one from the operating system. The
+        result keeps it in ``attrs["random_seed"]``.
 
     Returns
     -------
-    ndarray of int, shape (n,)
+    Series of int, shape (n,)
+        Called ``count``.
 
     Raises
     ------
@@ -172,7 +179,7 @@ def negative_binomial_mixture(
     Examples
     --------
     >>> import pseudopost as pp
-    >>> y = pp.datasets.negative_binomial_mixture()
+    >>> y = pp.datasets.negative_binomial_mixture(random_seed=1)
     >>> y.shape
     (1000,)
     >>> bool(95 < y.mean() < 105)
@@ -181,10 +188,12 @@ def negative_binomial_mixture(
     shares = _as_shares(shares)
     mu = as_vector(mu, "mu", length=len(shares), low=np.finfo(float).tiny)
     phi = as_vector(phi, "phi", length=len(shares), low=np.finfo(float).tiny)
-    rng = np.random.default_rng(as_seed(random_seed))
+    random_seed = as_seed(random_seed)
+    rng = np.random.default_rng(random_seed)
     component = rng.choice(len(shares), size=as_count(n, "n"), p=shares)
     mu, phi = mu[component], phi[component]
-    return rng.negative_binomial(phi, phi / (phi + mu))
+    counts = rng.negative_binomial(phi, phi / (phi + mu))
+    return _with_seed(pd.Series(counts, name="count"), random_seed)
 
 
 def lognormal_mixture(
@@ -192,7 +201,7 @@ def lognormal_mixture(
     shares=(0.94, 0.06),
     spread=(0.1, 0.7),
     noise=(0.22, 0.09),
-    random_seed=1,
+    random_seed=None,
 ):
     """Skewed positive values from two lognormal regressions on 15 categorical columns.
 
@@ -214,8 +223,9 @@ def lognormal_mixture(
         in each component.
     noise : array-like, shape (2,)
         Standard deviation of the log value that they leave.
-    random_seed : int
-        Non-negative seed.
+    random_seed : int, optional
+        Seed from 0 to 2**63 - 1; by default a new one from the operating system. The
+        result keeps it in ``attrs["random_seed"]``.
 
     Returns
     -------
@@ -235,7 +245,7 @@ def lognormal_mixture(
     Examples
     --------
     >>> import pseudopost as pp
-    >>> records = pp.datasets.lognormal_mixture()
+    >>> records = pp.datasets.lognormal_mixture(random_seed=1)
     >>> records.shape
     (1000, 16)
     >>> int(records["x7"].nunique())
@@ -245,7 +255,8 @@ def lognormal_mixture(
     shares = _as_shares(shares, length=2)
     spread = as_vector(spread, "spread", length=2, low=0)
     noise = as_vector(noise, "noise", length=2, low=0)
-    rng = np.random.default_rng(as_seed(random_seed))
+    random_seed = as_seed(random_seed)
+    rng = np.random.default_rng(random_seed)
     columns = rng.integers(np.repeat([2, 3], [6, 9]), size=(n, 15))
     columns[:, 5] = rng.random(n) < 0.6
     effects = rng.normal(size=(2, 15, 3))
@@ -258,12 +269,12 @@ def lognormal_mixture(
     component = rng.choice(2, size=n, p=shares)
     log_value = rng.normal(mean[component, np.arange(n)], noise[component])
     labels = pd.DataFrame(columns, columns=[f"x{j}" for j in range(1, 16)])
-    return pd.concat(
-        [pd.Series(np.exp(log_value), name="value"), labels.astype("category")], axis=1
-    )
+    records = labels.astype("category")
+    records.insert(0, "value", np.exp(log_value))
+    return _with_seed(records, random_seed)
 
 
-def consumer_expenditure(n=6208, random_seed=1):
+def consumer_expenditure(n=6208, random_seed=None):
     """Households with a skewed income and the ten predictors of P1 and P2.
 
     A stand-in for their confidential file, the Consumer Expenditure Survey of the first
@@ -280,8 +291,9 @@ def consumer_expenditure(n=6208, random_seed=1):
     n : int
         Number of records. Far above 6,208 several share the smallest and the largest
         income.
-    random_seed : int
-        Non-negative seed.
+    random_seed : int, optional
+        Seed from 0 to 2**63 - 1; by default a new one from the operating system. The
+        result keeps it in ``attrs["random_seed"]``.
 
     Returns
     -------
@@ -305,7 +317,7 @@ def consumer_expenditure(n=6208, random_seed=1):
     Examples
     --------
     >>> import pseudopost as pp
-    >>> people = pp.datasets.consumer_expenditure()
+    >>> people = pp.datasets.consumer_expenditure(random_seed=1)
     >>> people.shape
     (6208, 11)
     >>> people["earner"].cat.categories.to_list()
@@ -314,7 +326,8 @@ def consumer_expenditure(n=6208, random_seed=1):
     50000.0
     """
     n = as_count(n, "n")
-    rng = np.random.default_rng(as_seed(random_seed))
+    random_seed = as_seed(random_seed)
+    rng = np.random.default_rng(random_seed)
 
     def draw(shares):
         ends = np.cumsum(np.broadcast_to(shares, (n, np.shape(shares)[-1])), axis=1)
@@ -372,7 +385,7 @@ def consumer_expenditure(n=6208, random_seed=1):
     for name, levels in EFFECTS.items():
         column = pd.Categorical.from_codes(x[name], [*levels])
         columns[name] = column.remove_unused_categories()
-    return pd.DataFrame(columns)
+    return _with_seed(pd.DataFrame(columns), random_seed)
 
 
 def read_consumer_expenditure(path):
@@ -471,7 +484,7 @@ def read_consumer_expenditure(path):
     return pd.DataFrame(columns)
 
 
-def doctorate_salary(n=1000, random_seed=1):
+def doctorate_salary(n=1000, random_seed=None):
     """Salaries with a spike at zero, a heap at the top, and round numbers between.
 
     A stand-in for the sample of the 2017 Survey of Doctorate Recipients in P3, whose
@@ -485,13 +498,14 @@ def doctorate_salary(n=1000, random_seed=1):
     ----------
     n : int
         Number of records.
-    random_seed : int
-        Non-negative seed.
+    random_seed : int, optional
+        Seed from 0 to 2**63 - 1; by default a new one from the operating system. The
+        result keeps it in ``attrs["random_seed"]``.
 
     Returns
     -------
-    ndarray of int, shape (n,)
-        Dollars a year: 0 to 362,000, or 509,000.
+    Series of int, shape (n,)
+        Called ``salary``, in dollars a year: 0 to 362,000, or 509,000.
 
     Raises
     ------
@@ -506,14 +520,15 @@ def doctorate_salary(n=1000, random_seed=1):
     Examples
     --------
     >>> import pseudopost as pp
-    >>> y = pp.datasets.doctorate_salary()
+    >>> y = pp.datasets.doctorate_salary(random_seed=1)
     >>> int(y.min()), int(y.max())
     (0, 509000)
     >>> round(float(y.mean()), -4)
     110000.0
     """
     n = as_count(n, "n")
-    rng = np.random.default_rng(as_seed(random_seed))
+    random_seed = as_seed(random_seed)
+    rng = np.random.default_rng(random_seed)
     share = (rng.permutation(n) + rng.random(n)) / n
     places, values = ndtri([*SALARIES]), np.array([*SALARIES.values()])
     # On these two scales the curve through the quantiles is nearly straight.
@@ -525,7 +540,8 @@ def doctorate_salary(n=1000, random_seed=1):
     salary = np.clip(step * np.rint(salary / step), values[0], values[-1])
     salary[share < min(SALARIES)] = 0
     salary[share > max(SALARIES)] = TOP_SALARY
-    return salary.astype(np.int64)
+    salaries = pd.Series(salary.astype(np.int64), name="salary")
+    return _with_seed(salaries, random_seed)
 
 
 def read_doctorate_recipients(path):

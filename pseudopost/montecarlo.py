@@ -7,6 +7,7 @@ import numbers
 import os
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import joblib
 import numpy as np
@@ -14,9 +15,10 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from pseudopost._checks import as_count, as_number, as_seed
-from pseudopost.privacy import lipschitz_bounds, lipschitz_weights, reweight
-from pseudopost.synthesizers import ConvergenceWarning
+from pseudopost._checks import as_array, as_count, as_number, as_seed
+from pseudopost.convergence import ConvergenceWarning
+from pseudopost.privacy import lipschitz_bounds
+from pseudopost.weights import lipschitz_weights, reweight
 
 STATISTICS = {
     "mean": np.mean,
@@ -28,9 +30,9 @@ STATISTICS = {
 
 def local_to_global(
     generate,
-    synthesizer,
+    make_synthesizer,
     n_databases=100,
-    random_seed=1,
+    random_seed=None,
     *,
     k=0.95,
     n_datasets=20,
@@ -49,12 +51,12 @@ def local_to_global(
     ----------
     generate : callable
         Takes a ``numpy.random.Generator`` and returns the records of a database.
-    synthesizer : callable
+    make_synthesizer : callable
         Takes them and returns a :class:`~pseudopost.Synthesizer`; usually a class.
     n_databases : int
         Number of databases, R.
-    random_seed : int
-        Non-negative; database r uses its r-th spawned child.
+    random_seed : int, optional
+        As in :func:`replicate`; database r uses the r-th spawned child.
     k : float
         Of :func:`~pseudopost.reweight`.
     n_datasets : int
@@ -107,7 +109,7 @@ def local_to_global(
     task = functools.partial(
         _bounds_of_one,
         generate=generate,
-        synthesizer=synthesizer,
+        make_synthesizer=make_synthesizer,
         k=as_number(k, "k", low=0, high=1, open_low=True),
         n_datasets=as_count(n_datasets, "n_datasets"),
         settings=settings,
@@ -128,6 +130,7 @@ def local_to_global(
         [wide.index, parts], names=["database", "synthesizer"]
     )
     table = pd.concat(parts).swaplevel().reindex(order)
+    table.attrs["random_seed"] = wide.attrs["random_seed"]
     failed = int((~table["converged"]).sum())
     if failed:
         warnings.warn(
@@ -139,10 +142,10 @@ def local_to_global(
     return table
 
 
-def _bounds_of_one(rng, generate, synthesizer, k, n_datasets, settings):
+def _bounds_of_one(rng, generate, make_synthesizer, k, n_datasets, settings):
     y = generate(rng)
     seed = int(rng.integers(2**31))
-    model = synthesizer(y)
+    model = make_synthesizer(y)
     row = {}
 
     def report(name, delta, mean_weight, converged, files):
@@ -153,8 +156,8 @@ def _bounds_of_one(rng, generate, synthesizer, k, n_datasets, settings):
     def fit(name, weights):
         fitted = model.fit(weights, random_seed=seed, progressbar=False, **settings)
         log_likelihood = model.log_likelihood(fitted)
-        bounds = lipschitz_bounds(log_likelihood, weights)
-        synthetic = model.synthesize(fitted, n_datasets, seed)
+        bounds = lipschitz_bounds(model.record_terms(fitted))
+        synthetic = model.synthesize(fitted, n_datasets, seed).to_numpy()
         converged = not fitted.attrs["not_converged"]
         report(name, bounds.max(), weights.mean(), converged, synthetic)
         return log_likelihood, bounds
@@ -171,7 +174,7 @@ def _bounds_of_one(rng, generate, synthesizer, k, n_datasets, settings):
 
 
 def replicate(
-    task, n_replicates, random_seed=1, *, store=None, n_jobs=-1, progressbar=True
+    task, n_replicates, random_seed=None, *, store=None, n_jobs=-1, progressbar=True
 ):
     """Run `task` many times, each time with random numbers of its own.
 
@@ -185,8 +188,10 @@ def replicate(
         one thread, in a worker process unless `n_jobs` is 1.
     n_replicates : int
         Number of replicates, R. A stored run of fewer is continued.
-    random_seed : int
-        Non-negative; replicate r uses its r-th spawned child.
+    random_seed : int, optional
+        Seed from 0 to 2**63 - 1; replicate r uses its r-th spawned child. By default
+        that of the `store`, if it exists, or else a new one from the operating system.
+        The table keeps it in ``attrs["random_seed"]``.
     store : path-like, optional
         A file that receives every row as soon as it is there. A later call with the
         same task and seed reads it and runs only what it lacks. A task is known by its
@@ -223,13 +228,13 @@ def replicate(
     >>> table = pp.replicate(mean_of_nine, 4, n_jobs=1)
     >>> table.shape
     (4, 1)
-    >>> table.equals(pp.replicate(mean_of_nine, 4, n_jobs=1))
+    >>> seed = table.attrs["random_seed"]
+    >>> table.equals(pp.replicate(mean_of_nine, 4, seed, n_jobs=1))
     True
     """
-    random_seed = as_seed(random_seed)
     n_replicates = as_count(n_replicates, "n_replicates")
-    seeds = np.random.SeedSequence(random_seed).spawn(n_replicates)
-    file = _Store(store, {"task": _identity(task), "random_seed": random_seed})
+    file = _Store(store, _identity(task), random_seed)
+    seeds = np.random.SeedSequence(file.random_seed).spawn(n_replicates)
     arriving = joblib.Parallel(n_jobs, return_as="generator_unordered")(
         joblib.delayed(_run)(task, r, seeds[r])
         for r in range(len(seeds))
@@ -241,7 +246,9 @@ def replicate(
             file.add(r, row)
             bar.update()
     index = pd.RangeIndex(len(seeds), name="replicate")
-    return pd.DataFrame([file.rows[r] for r in index], index)
+    table = pd.DataFrame([file.rows[r] for r in index], index)
+    table.attrs["random_seed"] = file.random_seed
+    return table
 
 
 def _run(task, r, seed):
@@ -260,11 +267,13 @@ def _run(task, r, seed):
 class _Store:
     """Rows by replicate, in memory and, if there is a path, line by line in a file."""
 
-    def __init__(self, path, header):
+    def __init__(self, path, task, random_seed):
         self.rows, self.path = {}, None if path is None else Path(path)
         if self.path is None:
+            self.random_seed = as_seed(random_seed)
             return
         if not self.path.exists():
+            header = {"task": task, "random_seed": as_seed(random_seed)}
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.write_text(json.dumps(header) + "\n")
         text = self.path.read_text()
@@ -272,13 +281,16 @@ class _Store:
         whole = text[: text.rfind("\n") + 1]
         try:
             found, *lines = map(json.loads, whole.splitlines())
+            self.random_seed = found["random_seed"]
             self.rows = {r: row for r, row in lines}
-        except (TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"store is damaged: {self.path}") from error
-        if found != header:
+        seed = self.random_seed if random_seed is None else as_seed(random_seed)
+        wanted = {"task": task, "random_seed": seed}
+        if found != wanted:
             raise ValueError(
                 f"store must come from the same task and seed; {self.path} holds "
-                f"{found}, wanted {header}"
+                f"{found}, wanted {wanted}"
             )
         if whole != text:
             self.path.write_text(whole)
@@ -303,3 +315,84 @@ def _identity(task):
         return joblib.hash(inspect.getsource(task))
     except (OSError, TypeError):
         return joblib.hash(task)
+
+
+class Coverage(NamedTuple):
+    """What :func:`coverage` returns: the share of intervals that contain the truth.
+
+    Attributes
+    ----------
+    estimate : float or ndarray, shape (p,)
+        In [0, 1].
+    standard_error : float or ndarray, shape (p,)
+        Above 0 even where every interval covers, or none.
+
+    References
+    ----------
+    Book: :ref:`covariance-coverage`.
+    """
+
+    estimate: float | np.ndarray
+    standard_error: float | np.ndarray
+
+
+def coverage(low, high, truth):
+    r"""Estimate how often intervals contain the truth.
+
+    Parameters
+    ----------
+    low, high : array-like, shape (R,) or (R, p)
+        Ends of the closed intervals of R simulated files, for p parameters.
+    truth : float or array-like, shape (p,)
+        What they should contain: :math:`\theta^*`, or :math:`\theta_0`.
+
+    Returns
+    -------
+    Coverage
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, an end is missing, or `low` exceeds `high`.
+
+    Notes
+    -----
+    The standard error is the standard deviation of the Beta(k + 1/2, R - k + 1/2)
+    distribution, with k the number of intervals that cover.
+
+    References
+    ----------
+    P1, section 4.2, after Theorem 4.
+    Book: :ref:`covariance-coverage`.
+
+    Examples
+    --------
+    Two of three intervals contain 1.5:
+
+    >>> import pseudopost as pp
+    >>> result = pp.coverage([0, 1, 3], [2, 4, 5], truth=1.5)
+    >>> print(*(round(float(value), 2) for value in result))
+    0.67 0.22
+    """
+    low, high = as_array(low, "low"), as_array(high, "high")
+    truth = as_array(truth, "truth")
+    if low.ndim not in (1, 2) or low.size == 0 or high.shape != low.shape:
+        raise ValueError(
+            f"low and high must both have shape (R,) or (R, p); got {low.shape} and "
+            f"{high.shape}"
+        )
+    if truth.shape not in ((), low.shape[1:]):
+        raise ValueError(
+            f"truth must have one value per parameter, shape {low.shape[1:]}; got "
+            f"{truth.shape}"
+        )
+    for name, value in (("low", low), ("high", high), ("truth", truth)):
+        if np.isnan(value).any():
+            raise ValueError(f"{name} must not be missing")
+    if (low > high).any():
+        replicate = int(np.argwhere(low > high)[0][0])
+        raise ValueError(f"low must not exceed high; it does in replicate {replicate}")
+    R = len(low)
+    k = ((low <= truth) & (truth <= high)).sum(axis=0)
+    variance = (k + 0.5) * (R - k + 0.5) / ((R + 1) ** 2 * (R + 2))
+    return Coverage(k / R, np.sqrt(variance))

@@ -165,6 +165,23 @@ def ball_ends(y, radius=0.2, ball="absolute"):
     -------
     low, high : ndarray, shape (n,)
         Where ``low > high`` the ball is empty.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`identification_risk`.
+
+    References
+    ----------
+    P1, Eq 8; P2, Eq 8.
+    Book: :ref:`identification-risk`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> low, high = pp.ball_ends([10, -5], radius=0.2)
+    >>> low, high
+    (array([ 8., -6.]), array([12., -4.]))
     """
     radius = as_number(radius, "radius", low=0, open_low=True)
     if ball not in BALLS:

@@ -1,17 +1,17 @@
 """PyMC models that are fitted under record weights and draw synthetic data."""
 
 import os
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from functools import cached_property
 from importlib.metadata import version
 from types import MappingProxyType
 
-import arviz as az
 import joblib
 import numpy as np
 import nutpie
-import pymc as pm
+import pytensor.tensor as pt
 import xarray as xr
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
@@ -19,48 +19,36 @@ from pytensor.printing import debugprint
 from pytensor.tensor.sharedvar import TensorSharedVariable
 from threadpoolctl import threadpool_limits
 
-from pseudopost import __version__, cache
-from pseudopost._checks import as_count, as_number, as_seed, as_vector
+from pseudopost import cache, compiled, convergence
+from pseudopost._checks import as_count, as_seed, as_vector
+from pseudopost._source import digest_of_class, origin_of_class
 from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
 
-# Chance alone takes R-hat beyond 1.02 now and then in two chains of 500 draws.
-MAX_RHAT = 1.05
-MIN_ESS_PER_CHAIN = 100
-# Compiled models by form, to serve other data too; the oldest goes when a ninth comes.
-COMPILED = {}
-MAX_COMPILED = 8
-PACKAGES = ("pymc", "pytensor", "nutpie", "numba", "numpy")
-VERSIONS = {"pseudopost": __version__} | {name: version(name) for name in PACKAGES}
-
-
-class ConvergenceWarning(UserWarning):
-    """The chains of a fit disagree, move too slowly, or diverged.
-
-    References
-    ----------
-    Book: :ref:`mixture-convergence`.
-
-    Examples
-    --------
-    Ten draws are too few; a filter turns the warning into an error:
-
-    >>> import warnings
-    >>> import pseudopost as pp
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", pp.ConvergenceWarning)
-    ...     fit = pp.PoissonSynthesizer([2, 4, 9]).fit(draws=10)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    pseudopost.synthesizers.ConvergenceWarning: the fit has not converged: ...
-    """
+PACKAGES = ("pseudopost", "pymc", "pytensor", "nutpie", "numba", "numpy")
+VERSIONS = {name: version(name) for name in PACKAGES}
 
 
 class Synthesizer(ABC):
     """What all synthesizers share: weights in, posterior and synthetic data out.
 
-    A subclass writes the model (`_build`, which calls
-    :func:`~pseudopost.weighted_likelihood` with the name ``"y"``) and one draw of the
-    data (`_draw`).
+    A subclass sets ``self.y``, the confidential values, and writes two methods:
+    :meth:`build_model` and :meth:`draw_dataset`. Everything else has a default that it
+    may replace.
+
+    Attributes
+    ----------
+    y : array-like, shape (n,)
+        Confidential values. They are not to be changed once the model is built.
+    index : pandas.Index or None
+        Labels of the records, which results carry; None for their positions.
+    kept_parameters : tuple of str or None
+        Parameters and deterministics that a fit stores; None for all.
+    judged_group : str
+        Group of a fit that convergence is judged on. A subclass whose parameters may
+        be permuted adds a group that does not depend on their order, in
+        :meth:`complete_fit`.
+    sampler_settings : mapping
+        Further settings of ``nutpie.sample``, such as ``target_accept``.
 
     References
     ----------
@@ -77,48 +65,140 @@ class Synthesizer(ABC):
     ...     def __init__(self, y):
     ...         self.y = np.asarray(y, dtype=float)
     ...
-    ...     def _build(self):
+    ...     def build_model(self):
     ...         with pm.Model() as model:
     ...             mu = pm.Normal("mu", 0, 10)
     ...             values = pm.Data("values", self.y)  # a constant stays on disk
-    ...             logp = pm.logp(pm.Normal.dist(mu, 1), values)
-    ...             pp.weighted_likelihood("y", logp, np.ones(len(self.y)))
+    ...             self.add_likelihood(pm.logp(pm.Normal.dist(mu, 1), values))
     ...         return model
     ...
-    ...     def _draw(self, parameters, rng):
+    ...     def draw_dataset(self, parameters, rng):
     ...         return rng.normal(parameters["mu"], 1, size=len(self.y))
     >>> synthesizer = NormalSynthesizer([1, 3, 8])
     >>> round(float(pp.pseudo_mle(synthesizer, [1, 1, 0]).values["mu"]), 2)
     2.0
     """
 
-    # Stored parameters (None: all), the group that convergence is judged on, and
-    # further settings of the sampler.
-    _kept = None
-    _judged = "posterior"
-    _settings = MappingProxyType({})
+    index = None
+    kept_parameters = None
+    judged_group = "posterior"
+    sampler_settings = MappingProxyType({})
 
     @abstractmethod
-    def _build(self):
-        """Return the PyMC model, with all weights 1."""
+    def build_model(self):
+        """Write the model; for a subclass.
+
+        Returns
+        -------
+        pm.Model
+            With the data in ``pm.Data``, since PyTensor keeps compiled models on disk
+            with every constant in them, and with one call of :meth:`add_likelihood`.
+
+        References
+        ----------
+        Book: :ref:`add-synthesizer`.
+        """
 
     @abstractmethod
-    def _draw(self, parameters, rng):
-        """Return one data set, shape (n,), from one draw: a dict of arrays by name."""
+    def draw_dataset(self, parameters, rng, **settings):
+        """Draw one data set from one posterior draw; for a subclass.
+
+        Parameters
+        ----------
+        parameters : dict of ndarray
+            One draw of what a fit stores, by name.
+        rng : numpy.random.Generator
+        **settings
+            A subclass may have some; :meth:`synthesize` passes them on.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            On the released scale, in the order of the records.
+
+        References
+        ----------
+        Book: :ref:`add-synthesizer`.
+        """
+
+    def record_term(self, log_likelihood, weights):
+        r"""Write what a record adds to the log density of the pseudo posterior.
+
+        By default the weight times the log-likelihood. A subclass with another
+        mechanism, such as a capped likelihood, replaces it; bounds, epsilon and
+        searches follow. A record with weight 0 adds nothing, whatever the term.
+
+        Parameters
+        ----------
+        log_likelihood : TensorVariable, shape (..., n)
+            Unweighted.
+        weights : TensorVariable, shape (n,)
+
+        Returns
+        -------
+        TensorVariable, shape (..., n)
+            :func:`pseudo_mle` and :func:`information` take it as linear in the weights.
+
+        References
+        ----------
+        Book: :ref:`add-synthesizer`.
+        """
+        return weights * log_likelihood
+
+    def sampling_data(self, weights):
+        """Compute model data that depend on the weights, such as starting points.
+
+        Parameters
+        ----------
+        weights : ndarray, shape (n,)
+
+        Returns
+        -------
+        dict of ndarray
+            By the name of their ``pm.Data``; by default none.
+
+        References
+        ----------
+        Book: :ref:`add-synthesizer`.
+        """
+        return {}
+
+    def complete_fit(self, fit):  # noqa: B027
+        """Add groups of its own to a new fit, in place; by default none.
+
+        Parameters
+        ----------
+        fit : xarray.DataTree
+
+        References
+        ----------
+        Book: :ref:`add-synthesizer`.
+        """
+
+    def add_likelihood(self, logp):
+        """Add the records' terms to the PyMC model on the context stack.
+
+        Parameters
+        ----------
+        logp : TensorVariable, shape (n,)
+            Pointwise log-likelihood.
+
+        Returns
+        -------
+        TensorVariable, shape (n,)
+            As of :func:`weighted_likelihood`, with the name ``"y"`` and weights of 1.
+
+        References
+        ----------
+        Book: :ref:`add-synthesizer`.
+        """
+        weights = np.ones(len(self.y))
+        return weighted_likelihood("y", logp, weights, term=self.record_term)
 
     @cached_property
     def model(self):
         """The PyMC model, built on first use."""
-        return self._build()
-
-    @cached_property
-    def _compiled(self):
-        if self._form not in COMPILED:
-            model = nutpie.compile_pymc_model(self.model, var_names=self._kept)
-            if len(COMPILED) == MAX_COMPILED:
-                del COMPILED[next(iter(COMPILED))]
-            COMPILED[self._form] = model
-        return COMPILED[self._form]
+        return self.build_model()
 
     @cached_property
     def _graph(self):
@@ -144,8 +224,8 @@ class Synthesizer(ABC):
         if all(None not in v.type.shape for v in parameters):
             shapes = None
         coords = {k: np.asarray(v) for k, v in self.model.coords.items()}
-        name = type(self).__name__
-        return joblib.hash((name, graph, constants, shapes, coords, self._kept))
+        named = (type(self).__name__, self.kept_parameters)
+        return joblib.hash((*named, graph, constants, shapes, coords))
 
     @cached_property
     def _fingerprint(self):
@@ -153,7 +233,7 @@ class Synthesizer(ABC):
         return joblib.hash((self._form, [v.get_value() for v in self._shared]))
 
     def __getstate__(self):
-        built = ("model", "_compiled", "_graph", "_shared", "_form", "_fingerprint")
+        built = ("model", "_graph", "_shared", "_form", "_fingerprint")
         return {
             name: value for name, value in self.__dict__.items() if name not in built
         }
@@ -164,7 +244,7 @@ class Synthesizer(ABC):
         draws=1000,
         tune=1000,
         chains=2,
-        random_seed=1,
+        random_seed=None,
         progressbar=True,
     ):
         """Sample the pseudo posterior with NUTS.
@@ -178,19 +258,20 @@ class Synthesizer(ABC):
             Record weights in [0, 1]; by default all 1, the ordinary posterior.
         draws, tune, chains : int
             Kept draws and tuning steps per chain, and the number of chains.
-        random_seed : int
-            Non-negative seed below 2**63; the result does not depend on the number of
-            cores.
+        random_seed : int, optional
+            Seed from 0 to 2**63 - 1; by default a new one from the operating system,
+            which the fit keeps in the attribute ``random_seed``. The result does not
+            depend on the number of cores.
         progressbar : bool
-            Whether to show progress; the environment variable
-            ``PSEUDOPOST_PROGRESS=off`` silences every fit.
+            Whether to show progress and say when the model is compiled; the environment
+            variable ``PSEUDOPOST_PROGRESS=off`` silences every fit.
 
         Returns
         -------
         xarray.DataTree
             Groups ``posterior``, ``sample_stats`` and ``constant_data`` (the weights,
-            dim ``record``); settings and versions in the attributes. It is as
-            confidential as the data: it holds the weights.
+            dim ``record``); settings, seed and versions in the attributes. It is as
+            confidential as the data: it holds the weights, and the seed.
 
         Raises
         ------
@@ -234,28 +315,52 @@ class Synthesizer(ABC):
             "random_seed": as_seed(random_seed),
         }
         progressbar = progressbar and os.environ.get("PSEUDOPOST_PROGRESS") != "off"
-        key = (self._fingerprint, weights, settings, VERSIONS)
-        fit = cache.stored(key, lambda: self._sample(weights, settings, progressbar))
+        key = {
+            "model": self._fingerprint,
+            "weights": weights,
+            "settings": settings,
+            "sampler": dict(self.sampler_settings),
+            "judged": (self.judged_group, *convergence.limits()),
+            "code": digest_of_class(type(self)),
+            "versions": VERSIONS,
+        }
+        fit = cache.stored(
+            key,
+            lambda: self._sample(weights, settings, progressbar),
+            made_by=origin_of_class(type(self)),
+        )
+        labels = self._labels()
+        fit["constant_data"] = (
+            fit["constant_data"].to_dataset().assign_coords(record=labels)
+        )
         if fit.attrs["not_converged"]:
-            warnings.warn(fit.attrs["not_converged"], ConvergenceWarning, stacklevel=2)
+            warnings.warn(
+                fit.attrs["not_converged"], convergence.ConvergenceWarning, stacklevel=2
+            )
         return fit
 
-    def _data(self, weights):
-        """Return the model's data by name; a subclass adds its own."""
+    def _labels(self):
+        return np.arange(len(self.y)) if self.index is None else self.index
+
+    def _sampler(self, say=lambda text: None):
+        return compiled.sampler(self._form, self.model, self.kept_parameters, say)
+
+    def _sampling_data(self, weights):
         data = {variable.name: variable.get_value() for variable in self._shared}
-        return data | {"y_weights": weights}
-
-    def _complete(self, fit):
-        """Return `fit` with what a subclass adds."""
-        return fit
+        return data | {"y_weights": weights} | self.sampling_data(weights)
 
     def _sample(self, weights, settings, progressbar):
-        data = self._data(weights)
-        known = [variable.name for variable in self._compiled.shared_var_keys]
+        def say(text):
+            if progressbar:
+                print(f"{type(self).__name__}: {text}", file=sys.stderr, flush=True)
+
+        model = self._sampler(say)
+        data = self._sampling_data(weights)
+        known = [variable.name for variable in model.shared_var_keys]
         # Chains run side by side; linear algebra in threads of its own only slows them.
         with threadpool_limits(1):
             fit = nutpie.sample(
-                self._compiled.with_data(**{name: data[name] for name in known}),
+                model.with_data(**{name: data[name] for name in known}),
                 draws=settings["draws"],
                 tune=settings["tune"],
                 chains=settings["chains"],
@@ -263,26 +368,25 @@ class Synthesizer(ABC):
                 cores=min(settings["chains"], joblib.effective_n_jobs()),
                 save_warmup=False,
                 progress_bar=progressbar,
-                **self._settings,
+                **self.sampler_settings,
             )
         if fit["posterior"].sizes["draw"] < settings["draws"]:
             raise KeyboardInterrupt("the fit was interrupted")
-        if self._kept:
-            fit["posterior"] = fit["posterior"].to_dataset()[list(self._kept)]
+        if self.kept_parameters:
+            posterior = fit["posterior"].to_dataset()
+            fit["posterior"] = posterior[list(self.kept_parameters)]
         stats = fit["sample_stats"].to_dataset()
         fit["sample_stats"] = stats[
             [name for name in stats if stats[name].dtype != object]
         ]
-        fit["constant_data"] = xr.Dataset(
-            {"weights": ("record", weights)}, {"record": np.arange(len(weights))}
-        )
-        fit = self._complete(fit)
+        fit["constant_data"] = xr.Dataset({"weights": ("record", weights)})
+        self.complete_fit(fit)
         fit.attrs = {
             "synthesizer": type(self).__name__,
             "model": self._fingerprint,
             **settings,
             **{f"{name}_version": number for name, number in VERSIONS.items()},
-            "not_converged": _convergence_problems(fit, self._judged),
+            "not_converged": convergence.problems(fit, self.judged_group),
         }
         return fit
 
@@ -296,8 +400,10 @@ class Synthesizer(ABC):
 
         Returns
         -------
-        xarray.DataArray, shape (S, n)
-            S is draws times chains.
+        xarray.DataArray, shape (chains, draws, n)
+            Dims ``chain``, ``draw`` and ``record``. Set into the fit as
+            ``fit["log_likelihood/y"]`` it is where ArviZ looks for it, as in
+            ``az.loo(fit)``.
 
         Raises
         ------
@@ -313,30 +419,90 @@ class Synthesizer(ABC):
         --------
         >>> import pseudopost as pp
         >>> synthesizer = pp.PoissonSynthesizer([2, 4, 9])
-        >>> synthesizer.log_likelihood(synthesizer.fit()).shape
-        (2000, 3)
+        >>> dict(synthesizer.log_likelihood(synthesizer.fit()).sizes)
+        {'chain': 2, 'draw': 1000, 'record': 3}
         """
         self._check_fit(fit)
+        return self._pointwise(fit).assign_coords(record=self._labels())
+
+    def _pointwise(self, fit):
         return pointwise_log_likelihood(self.model, fit)
 
-    def synthesize(self, fit, n_datasets=20, random_seed=1, **settings):
-        """Draw synthetic data sets, each from another, evenly spaced posterior draw.
+    def record_terms(self, fit):
+        r"""Terms of the records in the log pseudo posterior, under every draw of `fit`.
+
+        Their largest absolute values are the bounds of the mechanism, whatever its
+        :meth:`record_term`.
 
         Parameters
         ----------
         fit : xarray.DataTree
             From :meth:`fit`.
+
+        Returns
+        -------
+        xarray.DataArray, shape (chains, draws, n)
+            By default :math:`\alpha_i \log p(y_i \mid \theta_s)`, with the weights of
+            `fit`.
+
+        Raises
+        ------
+        ValueError
+            If `fit` comes from another model or other data.
+
+        References
+        ----------
+        P3, Algorithm 2, step 6.
+        Book: :ref:`add-synthesizer`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pseudopost as pp
+        >>> synthesizer, weights = pp.PoissonSynthesizer([2, 4, 9]), [1, 0.5, 0]
+        >>> fit = synthesizer.fit(weights)
+        >>> bounds = pp.lipschitz_bounds(synthesizer.record_terms(fit))
+        >>> of_weights = pp.lipschitz_bounds(synthesizer.log_likelihood(fit), weights)
+        >>> np.array_equal(bounds, of_weights)
+        True
+        """
+        log_likelihood = self.log_likelihood(fit)
+        values = log_likelihood.to_numpy()
+        weights = fit["constant_data"]["weights"].to_numpy()
+        if type(self).record_term is Synthesizer.record_term:  # nothing to compile
+            zeros = np.zeros_like(values)
+            terms = np.multiply(values, weights, out=zeros, where=weights > 0)
+        else:
+            terms = compiled.once(self.model, "terms", self._compile_terms)(
+                values, weights
+            )
+        return log_likelihood.copy(data=terms)
+
+    def _compile_terms(self):
+        log_likelihood, weights = pt.dtensor3("log_likelihood"), pt.dvector("weights")
+        terms = pt.switch(weights > 0, self.record_term(log_likelihood, weights), 0.0)
+        return compiled.function([log_likelihood, weights], terms)
+
+    def synthesize(self, fit, n_datasets=20, random_seed=None, **settings):
+        """Draw synthetic data sets, each from another, evenly spaced posterior draw.
+
+        Parameters
+        ----------
+        fit : xarray.DataTree
+            From :meth:`fit`. The seed is added to its attribute ``synthesis_seeds``.
         n_datasets : int
             m, at most the number of draws.
-        random_seed : int
-            Non-negative seed.
+        random_seed : int, optional
+            Seed from 0 to 2**63 - 1; by default a new one from the operating system.
         **settings
             Of the model's own way to draw a data set.
 
         Returns
         -------
-        ndarray, shape (m, n)
-            On the released scale.
+        xarray.DataArray, shape (m, n)
+            Dims ``dataset`` and ``record``, on the released scale, with the labels of
+            the records. It does not hold the seed, with which one could repeat the
+            random numbers behind a release.
 
         Raises
         ------
@@ -362,13 +528,20 @@ class Synthesizer(ABC):
             raise ValueError(
                 f"n_datasets must be at most the {S} draws of the fit; got {m}"
             )
-        rng = np.random.default_rng(as_seed(random_seed))
+        seed = as_seed(random_seed)
+        fit.attrs["synthesis_seeds"] = [*fit.attrs.get("synthesis_seeds", []), seed]
+        rng = np.random.default_rng(seed)
         spaced = draws.isel(sample=((np.arange(m) + 0.5) * S / m).astype(int))
         columns = {
             name: spaced[name].transpose("sample", ...).to_numpy() for name in spaced
         }
         rows = ({name: values[i] for name, values in columns.items()} for i in range(m))
-        return np.stack([self._draw(row, rng, **settings) for row in rows])
+        return xr.DataArray(
+            np.stack([self.draw_dataset(row, rng, **settings) for row in rows]),
+            dims=("dataset", "record"),
+            coords={"dataset": np.arange(m), "record": self._labels()},
+            name="y",
+        )
 
     def _check_fit(self, fit):
         if fit.attrs.get("model") != self._fingerprint:
@@ -377,132 +550,3 @@ class Synthesizer(ABC):
                 f"fit must come from this {type(self).__name__}, with the same data; "
                 f"it comes from {theirs}"
             )
-
-
-class NegativeBinomialSynthesizer(Synthesizer):
-    r"""Negative binomial model for counts, with variance :math:`\mu + \mu^2 / \phi`.
-
-    Priors: :math:`\log \mu \sim \mathrm{Normal}(0, s)` with :math:`s \sim
-    \text{half-}t(3, 0, 1)`, and :math:`1 / \phi \sim \text{half-Cauchy}(0, 5)`.
-
-    Parameters
-    ----------
-    y : array-like of int, shape (n,)
-        Confidential counts, 0 or more.
-
-    Raises
-    ------
-    ValueError
-        If a count is missing, negative or fractional, or there are none.
-
-    References
-    ----------
-    P3, section 2.1.
-    Book: :ref:`lipschitz-weights`.
-
-    Examples
-    --------
-    >>> import pseudopost as pp
-    >>> y = pp.datasets.negative_binomial_mixture()
-    >>> synthesizer = pp.NegativeBinomialSynthesizer(y)
-    >>> [variable.name for variable in synthesizer.model.free_RVs]
-    ['s', 'log_mu', 'inverse_phi']
-    """
-
-    def __init__(self, y):
-        self.y = as_vector(y, "y", low=0, whole=True).astype(int)
-
-    def _build(self):
-        values, position = np.unique(self.y, return_inverse=True)
-        with pm.Model(coords={"record": np.arange(len(self.y))}) as model:
-            values = pm.Data("values", values)
-            position = pm.Data("position", position)
-            s = pm.HalfStudentT("s", nu=3, sigma=1)
-            log_mu = pm.Normal("log_mu", 0, s)
-            inverse_phi = pm.HalfCauchy("inverse_phi", 5)
-            mu = pm.Deterministic("mu", pm.math.exp(log_mu))
-            phi = pm.Deterministic("phi", 1 / inverse_phi)
-            # Equal counts share one evaluation of the density.
-            logp = pm.logp(pm.NegativeBinomial.dist(mu=mu, alpha=phi), values)[position]
-            weighted_likelihood("y", logp, np.ones(len(self.y)), dims="record")
-        return model
-
-    def _draw(self, parameters, rng):
-        mu, phi = parameters["mu"], parameters["phi"]
-        return rng.negative_binomial(phi, phi / (phi + mu), size=len(self.y))
-
-
-class PoissonSynthesizer(Synthesizer):
-    r"""Poisson model for counts, with mean :math:`\mu \sim` Gamma(shape, rate).
-
-    Its pseudo posterior is known: Gamma(shape + :math:`\sum_i \alpha_i y_i`, rate +
-    :math:`\sum_i \alpha_i`). It is here to be compared with, and sampled all the same.
-
-    Parameters
-    ----------
-    y : array-like of int, shape (n,)
-        Confidential counts, 0 or more.
-    shape, rate : float
-        Prior parameters, above 0; by default close to the Jeffreys prior.
-
-    Raises
-    ------
-    ValueError
-        If a count is missing, negative or fractional, there are none, or a parameter is
-        not positive.
-
-    References
-    ----------
-    P3, appendix D.
-    Book: :ref:`pseudo-posterior`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pseudopost as pp
-    >>> y, weights = np.array([2, 4, 9]), np.array([1, 1, 0.5])
-    >>> fit = pp.PoissonSynthesizer(y).fit(weights)
-    >>> exact = (0.5 + weights @ y) / (0.001 + weights.sum())
-    >>> bool(abs(fit["posterior"]["mu"].mean() - exact) < 0.3)
-    True
-    """
-
-    def __init__(self, y, shape=0.5, rate=0.001):
-        self.y = as_vector(y, "y", low=0, whole=True).astype(int)
-        self.shape = as_number(shape, "shape", low=0, open_low=True)
-        self.rate = as_number(rate, "rate", low=0, open_low=True)
-
-    def _build(self):
-        values, position = np.unique(self.y, return_inverse=True)
-        with pm.Model(coords={"record": np.arange(len(self.y))}) as model:
-            values = pm.Data("values", values)
-            position = pm.Data("position", position)
-            mu = pm.Gamma("mu", self.shape, self.rate)
-            logp = pm.logp(pm.Poisson.dist(mu=mu), values)[position]
-            weighted_likelihood("y", logp, np.ones(len(self.y)), dims="record")
-        return model
-
-    def _draw(self, parameters, rng):
-        return rng.poisson(parameters["mu"], size=len(self.y))
-
-
-def _convergence_problems(fit, group):
-    """Say in one line what is wrong with `fit`; the empty string if nothing is."""
-
-    def values(statistic, **settings):
-        by_name = statistic(fit, group=group, **settings).to_dataset()
-        return np.concatenate([np.ravel(by_name[name]) for name in by_name])
-
-    ess = values(az.ess, method="bulk")
-    problems = []
-    if fit["posterior"].sizes["chain"] > 1:
-        rhat = values(az.rhat)
-        if not rhat.max() <= MAX_RHAT:
-            problems.append(f"R-hat {rhat.max():.3f} above {MAX_RHAT}")
-    wanted = MIN_ESS_PER_CHAIN * fit["posterior"].sizes["chain"]
-    if not ess.min() >= wanted:
-        problems.append(f"bulk effective sample size {ess.min():.0f} below {wanted}")
-    divergences = int(fit["sample_stats"]["diverging"].sum())
-    if divergences:
-        problems.append(f"{divergences} divergent transitions")
-    return "the fit has not converged: " + "; ".join(problems) if problems else ""

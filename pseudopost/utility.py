@@ -10,26 +10,38 @@ from pseudopost._checks import as_array, as_count, as_number, as_seed, as_vector
 VALUES_AT_ONCE = 10_000_000
 
 
-class Interval(NamedTuple):
+class _Ends(NamedTuple):
+    estimate: float | np.ndarray
+    low: float | np.ndarray
+    high: float | np.ndarray
+
+
+class Interval(_Ends):
     """What :func:`bootstrap_interval` returns: floats, or arrays over statistics.
 
     Attributes
     ----------
     estimate, low, high : float or ndarray
         A point estimate and the ends of its interval.
+    random_seed : int or None
+        With which the interval was computed; it is no part of the tuple.
 
     References
     ----------
     Book: :ref:`utility-intervals`.
     """
 
-    estimate: float | np.ndarray
-    low: float | np.ndarray
-    high: float | np.ndarray
+    random_seed = None
 
 
 def bootstrap_interval(
-    synthetic, statistic, *, level=0.95, n_resamples=1000, pooled=False, random_seed=1
+    synthetic,
+    statistic,
+    *,
+    level=0.95,
+    n_resamples=1000,
+    pooled=False,
+    random_seed=None,
 ):
     """Percentile bootstrap interval of a statistic, averaged over synthetic data sets.
 
@@ -51,8 +63,9 @@ def bootstrap_interval(
         Bootstrap samples per data set.
     pooled : bool
         See above.
-    random_seed : int
-        Non-negative seed.
+    random_seed : int, optional
+        Seed from 0 to 2**63 - 1; by default a new one from the operating system. The
+        result keeps it as ``random_seed``.
 
     Returns
     -------
@@ -93,7 +106,8 @@ def bootstrap_interval(
         )
     level = as_number(level, "level", low=0, high=1, open_low=True, open_high=True)
     n_resamples = as_count(n_resamples, "n_resamples", low=2)
-    rng = np.random.default_rng(as_seed(random_seed))
+    random_seed = as_seed(random_seed)
+    rng = np.random.default_rng(random_seed)
     batch = max(1, VALUES_AT_ONCE // synthetic.shape[1])
     replicates = [
         stats.bootstrap(
@@ -113,7 +127,10 @@ def bootstrap_interval(
         low, high = np.mean(
             [np.quantile(r, tails, axis=-1) for r in replicates], axis=0
         )
-    return Interval(np.mean([statistic(data) for data in synthetic], axis=0), low, high)
+    estimate = np.mean([statistic(data) for data in synthetic], axis=0)
+    interval = Interval(estimate, low, high)
+    interval.random_seed = random_seed
+    return interval
 
 
 def interval_overlap(interval, reference):

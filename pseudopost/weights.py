@@ -1,25 +1,23 @@
-"""From risk to weight."""
+"""Record weights: from risk, from log-likelihood bounds, and from other weights."""
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 from scipy import special
 
-from pseudopost._checks import as_count, as_number, as_vector
-from pseudopost.risk import joint_risk
+from pseudopost._checks import as_number, as_vector
+from pseudopost.privacy import lipschitz_bounds
+from pseudopost.risk import identification_risk, joint_risk
 
 
-def marginal_weights(risk, scale=1.0, shift=0.0):
+def marginal_weights(risk, scale=1.0, offset=0.0):
     r"""Weights that fall linearly with risk.
 
     Parameters
     ----------
     risk : array-like, shape (n,)
         Risks in [0, 1].
-    scale, shift : float
+    scale, offset : float
         c, 0 or more, and g of the papers.
 
     Returns
@@ -43,10 +41,10 @@ def marginal_weights(risk, scale=1.0, shift=0.0):
     >>> import pseudopost as pp
     >>> pp.marginal_weights([0, 0.5, 0.9])
     array([1. , 0.5, 0.1])
-    >>> pp.marginal_weights([0, 0.5, 0.9], scale=1.5, shift=-0.25)
+    >>> pp.marginal_weights([0, 0.5, 0.9], scale=1.5, offset=-0.25)
     array([1. , 0.5, 0. ])
     """
-    return adjust_weights(1 - as_vector(risk, "risk", low=0, high=1), scale, shift)
+    return adjust_weights(1 - as_vector(risk, "risk", low=0, high=1), scale, offset)
 
 
 def pairwise_weights(
@@ -157,14 +155,14 @@ def sigmoid_weights(risk, c_min=1.0, c_max=1.5, slope=0.8):
     return np.clip(1 - factor * risk, 0, 1)
 
 
-def adjust_weights(weights, scale=1.0, shift=0.0):
-    r"""Stretch and shift weights to trade risk against utility.
+def adjust_weights(weights, scale=1.0, offset=0.0):
+    r"""Stretch and move weights to trade risk against utility.
 
     Parameters
     ----------
     weights : array-like, shape (n,)
         Record weights in [0, 1].
-    scale, shift : float
+    scale, offset : float
         c, 0 or more, and g of the papers.
 
     Returns
@@ -187,156 +185,153 @@ def adjust_weights(weights, scale=1.0, shift=0.0):
     >>> import pseudopost as pp
     >>> pp.adjust_weights([0.2, 0.5, 1], scale=2)
     array([0.4, 1. , 1. ])
-    >>> pp.adjust_weights([0.2, 0.5, 1], shift=-0.3)
+    >>> pp.adjust_weights([0.2, 0.5, 1], offset=-0.3)
     array([0. , 0.2, 0.7])
     """
     weights = as_vector(weights, "weights", low=0, high=1)
     scale = as_number(scale, "scale", low=0)
-    return np.clip(scale * weights + as_number(shift, "shift"), 0, 1)
+    return np.clip(scale * weights + as_number(offset, "offset"), 0, 1)
 
 
-class ScalarMatch(NamedTuple):
-    """What :func:`match_scalar_weight` returns.
-
-    Attributes
-    ----------
-    weight : float
-        The one weight of all records, of the best step.
-    fit : xarray.DataTree
-        The fit under it.
-    synthetic : ndarray, shape (m, n)
-        Its synthetic data sets.
-    path : pandas.DataFrame
-        One row per step: ``weight``, ``risk``, ``difference`` from the target.
-
-    References
-    ----------
-    Book: :ref:`simulation-equal-risk`.
-    """
-
-    weight: float
-    fit: xr.DataTree
-    synthetic: np.ndarray
-    path: pd.DataFrame
-
-
-def match_scalar_weight(
-    synthesizer,
-    fit,
-    risk,
-    target,
-    tolerance=0.005,
-    max_steps=10,
-    n_datasets=20,
-    **settings,
-):
-    """Find the one weight for all records whose file-level risk is the target.
-
-    Every step refits with the seed and settings of `fit` (common random numbers). The
-    next weight is where the line between the two nearest risks, one on either side,
-    meets the target; the difference of an end that stays twice counts half each time
-    (Illinois rule), since the risk is often nearly flat below weight 1.
+def lipschitz_weights(log_likelihood, scale=1.0, offset=0.0):
+    r"""Weights that fall linearly from the least to the most risky record (LW).
 
     Parameters
     ----------
-    synthesizer : Synthesizer
-    fit : xarray.DataTree
-        The unweighted fit.
-    risk : callable
-        Takes synthetic data, shape (m, n), and returns the risks, shape (n,), whose
-        mean is the file-level risk.
-    target : float
-        File-level risk wanted, below that of `fit`.
-    tolerance : float
-        Largest difference from the target, above 0.
-    max_steps : int
-        Largest number of refits.
-    n_datasets : int
-        m, the number of synthetic data sets that a risk is measured on.
-    **settings
-        Passed on to `synthesizer.synthesize`.
+    log_likelihood : array-like, shape (S, n)
+        From the unweighted fit.
+    scale, offset : float
+        c, 0 or more, and g of the paper.
 
     Returns
     -------
-    ScalarMatch
-        The step with the smallest difference, and the whole path.
+    ndarray, shape (n,)
+        :math:`c (1 - \tilde f_i) + g`, clipped to [0, 1], with :math:`\tilde f_i` the
+        bound rescaled to [0, 1]. If all bounds are equal, no record stands out and
+        every :math:`\tilde f_i` is 0.
 
     Raises
     ------
     ValueError
-        If the target is not between 0 and the risk of `fit`, a risk is missing, or a
-        number is out of range.
+        If `log_likelihood` is not S draws of n records, or c is negative.
 
     Warns
     -----
     UserWarning
-        If no step came within the tolerance.
+        If a record has a non-finite log-likelihood: its weight is 0, whatever c and g.
+    ConvergenceWarning
+        If the draws come from a fit that has not converged.
 
     References
     ----------
-    P1, section 5, where the weight found is 0.455.
-    Book: :ref:`simulation-equal-risk`.
+    P3, Algorithm 2, steps 1-4; the clipping is not printed there.
+    Book: :ref:`lipschitz-weights`.
 
     Examples
     --------
-    A wide tolerance, to stop after one step:
+    The bounds of the three records are 2, 4 and 2.5:
 
     >>> import pseudopost as pp
-    >>> y = [2, 4, 9]
-    >>> synthesizer = pp.PoissonSynthesizer(y)
-    >>> match = pp.match_scalar_weight(
-    ...     synthesizer,
-    ...     synthesizer.fit(),
-    ...     risk=lambda z: pp.identification_risk(y, z, radius=0.5),
-    ...     target=0.05,
-    ...     tolerance=0.5,
-    ... )
-    >>> 0 < match.weight < 1
-    True
-    >>> match.path.columns.to_list()
-    ['weight', 'risk', 'difference']
+    >>> log_likelihood = [[-1, -4, -2.5], [-2, -3, -2]]
+    >>> pp.lipschitz_weights(log_likelihood)
+    array([1.  , 0.  , 0.75])
+    >>> pp.lipschitz_weights(log_likelihood, scale=0.5, offset=0.25)
+    array([0.75 , 0.25 , 0.625])
     """
-    tolerance = as_number(tolerance, "tolerance", low=0, open_low=True)
-    sampling = {
-        name: fit.attrs[name] for name in ("draws", "tune", "chains", "random_seed")
-    }
-
-    def measure(fit):
-        synthetic = synthesizer.synthesize(
-            fit, n_datasets, sampling["random_seed"], **settings
-        )
-        risks = as_vector(risk(synthetic), "risk")
-        return synthetic, float(risks.mean())
-
-    start = measure(fit)[1]
-    target = as_number(
-        target, "target", low=0, high=start, open_low=True, open_high=True
-    )
-    # Weights and differences of the two ends. The risk under weight 0 is that of the
-    # prior, and taken as 0.
-    ends, values = [0.0, 1.0], [-target, start - target]
-    path, best, moved = [], None, None
-    for _ in range(as_count(max_steps, "max_steps")):
-        weight = float(np.interp(0, values, ends))
-        fit = synthesizer.fit(
-            np.full(len(synthesizer.y), weight), progressbar=False, **sampling
-        )
-        synthetic, found = measure(fit)
-        difference = found - target
-        path.append((weight, found, difference))
-        if best is None or abs(difference) < abs(best[0]):
-            best = difference, ScalarMatch(weight, fit, synthetic, None)
-        if abs(difference) <= tolerance:
-            break
-        end = int(difference > 0)
-        if end == moved:
-            values[1 - end] /= 2
-        ends[end], values[end], moved = weight, difference, end
-    if abs(best[0]) > tolerance:
+    bounds = lipschitz_bounds(log_likelihood)
+    finite = np.isfinite(bounds)
+    if not finite.all():
+        records = np.flatnonzero(~finite)
         warnings.warn(
-            f"no step came within tolerance {tolerance:g} of the risk {target:g}; "
-            f"the nearest of {len(path)} is {target + best[0]:g}",
+            f"log_likelihood is not finite for {len(records)} records, "
+            f"first {records[0]}; their weights are 0",
             stacklevel=2,
         )
-    path = pd.DataFrame(path, columns=["weight", "risk", "difference"])
-    return best[1]._replace(path=path.rename_axis("step"))
+    if not finite.any():
+        return np.zeros(len(bounds))
+    low, high = bounds[finite].min(), bounds[finite].max()
+    risk = (np.where(finite, bounds, high) - low) / ((high - low) or 1.0)
+    return np.where(finite, marginal_weights(risk, scale, offset), 0.0)
+
+
+def count_weights(y, radius=0.2, scale=1.0, offset=0.0):
+    r"""Weights that fall with the share of the file outside a record's ball (CW).
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+        Confidential values on the released scale.
+    radius : float
+        r, above 0: the ball of record i is the closed interval from :math:`y_i - r
+        |y_i|` to :math:`y_i + r |y_i|`.
+    scale, offset : float
+        c and g of the paper.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        :math:`c (1 - IR_i) + g`, clipped to [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If a value is missing or not finite, or the radius is not positive.
+
+    References
+    ----------
+    P3, Algorithm 3, steps 1-4; the clipping is not printed there.
+    Book: :ref:`count-weights`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> pp.count_weights([10, 11, 50]).round(2)
+    array([0.67, 0.67, 0.33])
+    """
+    return marginal_weights(identification_risk(y, y, radius, alone=0), scale, offset)
+
+
+def reweight(weights, bounds, k=0.95):
+    r"""Raise the weights of records whose bound is below k times the largest one.
+
+    Parameters
+    ----------
+    weights : array-like, shape (n,)
+        Record weights in [0, 1].
+    bounds : array-like, shape (n,)
+        Bounds of the fit under `weights`.
+    k : float
+        In (0, 1]; the record with the largest bound gets k times its weight.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        :math:`\min(1, k \alpha_i \Delta_\alpha / \Delta_{\alpha, x_i})`; a weight of 0
+        stays 0.
+
+    Raises
+    ------
+    ValueError
+        If a weight is outside [0, 1], a bound negative or infinite, or k outside (0,
+        1].
+
+    References
+    ----------
+    P3, Eq 2.1; the minimum with 1 is not printed there.
+    Book: :ref:`re-weighting`.
+
+    Examples
+    --------
+    The second record has the largest bound; the others' weights may rise:
+
+    >>> import pseudopost as pp
+    >>> pp.reweight([0.4, 0.2, 0.5], bounds=[2, 4, 3]).round(2)
+    array([0.76, 0.19, 0.63])
+    """
+    weights = as_vector(weights, "weights", low=0, high=1)
+    bounds = as_vector(bounds, "bounds", length=len(weights), low=0)
+    k = as_number(k, "k", low=0, high=1, open_low=True)
+    raised = k * weights * bounds.max()
+    # A positive weight over a bound of 0 has no limit to respect, and becomes 1.
+    cap = np.divide(raised, bounds, out=np.ones_like(bounds), where=bounds > 0)
+    return np.where(weights > 0, np.minimum(1, cap), 0.0)

@@ -247,7 +247,7 @@ def test_readme_examples_run(tmp_path, monkeypatch, counts):
     )
     monkeypatch.chdir(tmp_path)
     pd.Series(counts, name="count").to_csv("counts.csv", index=False)
-    people = pp.datasets.consumer_expenditure(400)
+    people = pp.datasets.consumer_expenditure(400, random_seed=1)
     people.to_csv("people.csv", index=False)
     namespace = {}
     exec(first, namespace)

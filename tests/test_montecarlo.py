@@ -130,7 +130,7 @@ class TestReplicate:
         assert table["x"].nunique() == 5
 
     def test_table_has_a_row_per_replicate_and_keeps_types(self):
-        table = pp.replicate(mixed, 4, n_jobs=1)
+        table = pp.replicate(mixed, 4, n_jobs=1, random_seed=1)
         assert table.index.tolist() == [0, 1, 2, 3]
         assert table.index.name == "replicate"
         assert [table[name].dtype.kind for name in table] == ["f", "i", "f", "b", "f"]
@@ -146,52 +146,56 @@ class TestReplicate:
 
     def test_backend_can_be_chosen_outside(self):
         with joblib.parallel_config("threading"):
-            inside = pp.replicate(mixed, 3)
-        pd.testing.assert_frame_equal(inside, pp.replicate(mixed, 3, n_jobs=1))
+            inside = pp.replicate(mixed, 3, random_seed=1)
+        pd.testing.assert_frame_equal(
+            inside, pp.replicate(mixed, 3, n_jobs=1, random_seed=1)
+        )
 
     def test_task_must_return_numbers(self):
         with pytest.raises(ValueError, match="task must return numbers; 'x' is 'one'"):
-            pp.replicate(with_text, 1, n_jobs=1)
+            pp.replicate(with_text, 1, n_jobs=1, random_seed=1)
 
     @pytest.mark.parametrize("n", [0, 1.5, "3"])
     def test_refuses_a_bad_number_of_replicates(self, n):
         with pytest.raises(ValueError, match="n_replicates must be a whole number"):
-            pp.replicate(mixed, n)
+            pp.replicate(mixed, n, random_seed=1)
 
 
 class TestStore:
     def test_stored_rows_are_read_not_run(self, tmp_path):
         store = tmp_path / "new" / "rows.jsonl"
-        first = pp.replicate(mixed, 4, store=store, n_jobs=1)
+        first = pp.replicate(mixed, 4, store=store, n_jobs=1, random_seed=1)
         lines = store.read_text().splitlines()
         r, row = json.loads(lines[1])
         store.write_text(
             "\n".join([lines[0], json.dumps([r, row | {"x": 99.0}]), *lines[2:]]) + "\n"
         )
-        again = pp.replicate(mixed, 4, store=store, n_jobs=1)
+        again = pp.replicate(mixed, 4, store=store, n_jobs=1, random_seed=1)
         assert again.loc[r, "x"] == 99
         pd.testing.assert_frame_equal(again.drop(index=r), first.drop(index=r))
 
     def test_read_back_is_exact(self, tmp_path):
         store = tmp_path / "rows.jsonl"
-        first = pp.replicate(mixed, 30, store=store, n_jobs=1)
-        again = pp.replicate(mixed, 30, store=store, n_jobs=1)
+        first = pp.replicate(mixed, 30, store=store, n_jobs=1, random_seed=1)
+        again = pp.replicate(mixed, 30, store=store, n_jobs=1, random_seed=1)
         pd.testing.assert_frame_equal(first, again, check_exact=True)
 
     def test_more_replicates_continue(self, tmp_path):
         store = tmp_path / "rows.jsonl"
-        pp.replicate(mixed, 3, store=store, n_jobs=1)
-        longer = pp.replicate(mixed, 6, store=store, n_jobs=1)
-        pd.testing.assert_frame_equal(longer, pp.replicate(mixed, 6, n_jobs=1))
+        pp.replicate(mixed, 3, store=store, n_jobs=1, random_seed=1)
+        longer = pp.replicate(mixed, 6, store=store, n_jobs=1, random_seed=1)
+        pd.testing.assert_frame_equal(
+            longer, pp.replicate(mixed, 6, n_jobs=1, random_seed=1)
+        )
         assert len(store.read_text().splitlines()) == 7
 
     @pytest.mark.parametrize("cut", [1, 20, 100])
     def test_half_a_line_is_dropped(self, tmp_path, cut):
         store = tmp_path / "rows.jsonl"
-        first = pp.replicate(mixed, 5, store=store, n_jobs=1)
+        first = pp.replicate(mixed, 5, store=store, n_jobs=1, random_seed=1)
         text = store.read_text()
         store.write_text(text[:-cut])
-        again = pp.replicate(mixed, 5, store=store, n_jobs=1)
+        again = pp.replicate(mixed, 5, store=store, n_jobs=1, random_seed=1)
         pd.testing.assert_frame_equal(first, again)
         assert store.read_text() == text
 
@@ -217,9 +221,13 @@ class TestStore:
     )
     def test_refuses_when_a_function_that_was_given_differs(self, tmp_path, one, other):
         store = tmp_path / "rows.jsonl"
-        pp.replicate(partial(transformed, f=one), 2, store=store, n_jobs=1)
+        pp.replicate(
+            partial(transformed, f=one), 2, store=store, n_jobs=1, random_seed=1
+        )
         with pytest.raises(ValueError, match="store must come from the same task"):
-            pp.replicate(partial(transformed, f=other), 2, store=store, n_jobs=1)
+            pp.replicate(
+                partial(transformed, f=other), 2, store=store, n_jobs=1, random_seed=1
+            )
 
     def test_seed_may_be_a_numpy_number(self, tmp_path):
         store = tmp_path / "rows.jsonl"
@@ -229,8 +237,12 @@ class TestStore:
 
     def test_same_partial_continues(self, tmp_path):
         store = tmp_path / "rows.jsonl"
-        first = pp.replicate(partial(mixed, shift=1.0), 2, store=store, n_jobs=1)
-        again = pp.replicate(partial(mixed, shift=1.0), 2, store=store, n_jobs=1)
+        first = pp.replicate(
+            partial(mixed, shift=1.0), 2, store=store, n_jobs=1, random_seed=1
+        )
+        again = pp.replicate(
+            partial(mixed, shift=1.0), 2, store=store, n_jobs=1, random_seed=1
+        )
         pd.testing.assert_frame_equal(first, again)
 
     @pytest.mark.parametrize("text", ["a diary\n", "no line", "", "{}\n[1]\n"])
@@ -238,7 +250,7 @@ class TestStore:
         store = tmp_path / "diary.txt"
         store.write_text(text)
         with pytest.raises(ValueError, match="store"):
-            pp.replicate(mixed, 2, store=store, n_jobs=1)
+            pp.replicate(mixed, 2, store=store, n_jobs=1, random_seed=1)
         assert store.read_text() == text
 
     @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -348,6 +360,7 @@ class TestLocalToGlobal:
                 n_jobs=1,
                 draws=4,
                 tune=4,
+                random_seed=1,
             )
 
         table, caught = quietly(call)
@@ -372,7 +385,7 @@ class TestLocalToGlobal:
     def test_one_compiled_model_serves_all_databases_of_a_size(self, monkeypatch):
         compiled = []
         compile_model = synthesizers.nutpie.compile_pymc_model
-        monkeypatch.setattr(synthesizers, "COMPILED", {})
+        monkeypatch.setattr(compiled, "SAMPLERS", {})
         monkeypatch.setattr(
             synthesizers.nutpie,
             "compile_pymc_model",
@@ -426,14 +439,14 @@ class TestProgress:
     def test_shows_what_was_stored_and_what_is_new(self, tmp_path, monkeypatch, capsys):
         monkeypatch.delenv("PSEUDOPOST_PROGRESS", raising=False)
         store = tmp_path / "rows.jsonl"
-        pp.replicate(mixed, 3, store=store, n_jobs=1, progressbar=False)
+        pp.replicate(mixed, 3, store=store, n_jobs=1, progressbar=False, random_seed=1)
         assert capsys.readouterr().err == ""
-        pp.replicate(mixed, 5, store=store, n_jobs=1)
+        pp.replicate(mixed, 5, store=store, n_jobs=1, random_seed=1)
         shown = capsys.readouterr().err
         assert "3/5" in shown
         assert "5/5" in shown
 
     def test_environment_silences(self, monkeypatch, capsys):
         monkeypatch.setenv("PSEUDOPOST_PROGRESS", "off")
-        pp.replicate(mixed, 3, n_jobs=1)
+        pp.replicate(mixed, 3, n_jobs=1, random_seed=1)
         assert capsys.readouterr().err == ""

@@ -167,7 +167,7 @@ class TestEpsilon:
 
 class TestLipschitzWeights:
     @pytest.mark.parametrize(
-        ("scale", "shift", "weights"),
+        ("scale", "offset", "weights"),
         [
             (1, 0, [1, 0.5, 0]),
             (0.5, 0.25, [0.75, 0.5, 0.25]),
@@ -181,11 +181,11 @@ class TestLipschitzWeights:
             (1, 2, [1, 1, 1]),
         ],
     )
-    def test_by_hand(self, scale, shift, weights):
-        ours = pp.lipschitz_weights(LOG_LIKELIHOOD, scale, shift)
+    def test_by_hand(self, scale, offset, weights):
+        ours = pp.lipschitz_weights(LOG_LIKELIHOOD, scale, offset)
         np.testing.assert_array_equal(ours, weights)
         np.testing.assert_array_equal(
-            pp.lipschitz_weights(-LOG_LIKELIHOOD, scale, shift), weights
+            pp.lipschitz_weights(-LOG_LIKELIHOOD, scale, offset), weights
         )
 
     def test_density_above_one(self):
@@ -210,25 +210,25 @@ class TestLipschitzWeights:
             assert (weights[bounds == bounds.max()] == 0).all()
 
     @given(matrices(EXTREME), st.floats(0, 100), st.floats(-100, 100))
-    def test_stays_in_range(self, log_likelihood, scale, shift):
-        weights = pp.lipschitz_weights(log_likelihood, scale, shift)
+    def test_stays_in_range(self, log_likelihood, scale, offset):
+        weights = pp.lipschitz_weights(log_likelihood, scale, offset)
         assert (weights >= 0).all()
         assert (weights <= 1).all()
 
     @pytest.mark.parametrize("value", [0.0, -3.0, 3.0, 5e-324, 1.7e308])
     @pytest.mark.parametrize("n", [1, 4])
     @pytest.mark.parametrize(
-        ("scale", "shift", "weight"), [(1, 0, 1), (0.5, 0.25, 0.75), (1, -0.5, 0.5)]
+        ("scale", "offset", "weight"), [(1, 0, 1), (0.5, 0.25, 0.75), (1, -0.5, 0.5)]
     )
-    def test_equal_bounds(self, value, n, scale, shift, weight):
-        weights = pp.lipschitz_weights(np.full((2, n), value), scale, shift)
+    def test_equal_bounds(self, value, n, scale, offset, weight):
+        weights = pp.lipschitz_weights(np.full((2, n), value), scale, offset)
         np.testing.assert_array_equal(weights, np.full(n, weight))
 
     @pytest.mark.parametrize(
-        ("scale", "shift", "weights"),
+        ("scale", "offset", "weights"),
         [(1, 0, [1, 0, 0.5, 0, 0, 0]), (0.5, 0.5, [1, 0, 0.75, 0, 0, 0.5])],
     )
-    def test_not_finite(self, scale, shift, weights):
+    def test_not_finite(self, scale, offset, weights):
         log_likelihood = [
             [-1, -np.inf, -2, np.nan, -1, -3],
             [-1, -1, -1, -1, np.inf, -1],
@@ -236,7 +236,7 @@ class TestLipschitzWeights:
         with pytest.warns(
             UserWarning, match="not finite for 3 records, first 1; their weights are 0"
         ):
-            ours = pp.lipschitz_weights(log_likelihood, scale, shift)
+            ours = pp.lipschitz_weights(log_likelihood, scale, offset)
         np.testing.assert_array_equal(ours, weights)
 
     @pytest.mark.parametrize("value", [-np.inf, np.inf, np.nan])
@@ -252,15 +252,15 @@ class TestLipschitzWeights:
         np.testing.assert_array_equal(weights, [1, 0.5, 0])
 
     @pytest.mark.parametrize(
-        ("scale", "shift", "name"),
-        [(-1, 0, "scale"), (np.nan, 0, "scale"), (1, None, "shift")],
+        ("scale", "offset", "name"),
+        [(-1, 0, "scale"), (np.nan, 0, "scale"), (1, None, "offset")],
     )
-    def test_errors(self, scale, shift, name):
-        value = scale if name == "scale" else shift
+    def test_errors(self, scale, offset, name):
+        value = scale if name == "scale" else offset
         with pytest.raises(
             ValueError, match=f"{name} must be a finite number in .*; got {value}$"
         ):
-            pp.lipschitz_weights(LOG_LIKELIHOOD, scale, shift)
+            pp.lipschitz_weights(LOG_LIKELIHOOD, scale, offset)
 
 
 class TestCountWeights:
@@ -269,7 +269,7 @@ class TestCountWeights:
     y = (100, 80, 120, 200, 10)
 
     @pytest.mark.parametrize(
-        ("scale", "shift", "weights"),
+        ("scale", "offset", "weights"),
         [
             (1, 0, [0.6, 0.2, 0.4, 0.2, 0.2]),
             (0.5, 0.1, [0.4, 0.2, 0.3, 0.2, 0.2]),
@@ -279,8 +279,8 @@ class TestCountWeights:
         ],
     )
     @pytest.mark.parametrize("container", TO_VECTOR)
-    def test_by_hand(self, scale, shift, weights, container):
-        ours = pp.count_weights(container(self.y), 0.2, scale, shift)
+    def test_by_hand(self, scale, offset, weights, container):
+        ours = pp.count_weights(container(self.y), 0.2, scale, offset)
         assert type(ours) is np.ndarray
         np.testing.assert_allclose(ours, weights, rtol=0, atol=1e-15)
 
@@ -518,7 +518,10 @@ class FakeSynthesizer:
         weights = fit["constant_data"]["weights"].to_numpy()
         factor = 1.0 if np.array_equal(weights, self.start) else self.factor(weights)
         values = factor * np.array([[-10.0, -20, -40], [-1, -2, -3]])
-        return xr.DataArray(values, attrs=self.attrs)
+        return xr.DataArray(values, dims=("draw", "record"), attrs=self.attrs)
+
+    def record_terms(self, fit):
+        return self.log_likelihood(fit) * fit["constant_data"]["weights"]
 
     def calibrate(self, **options):
         return pp.calibrate_reweighting(self, self.first, self.start, **options)
@@ -545,11 +548,16 @@ class TestCalibrateReweighting:
         fake = FakeSynthesizer(lambda weights: factor)
         result = fake.calibrate(tolerance=tolerance)
         k = np.array(constants)
-        assert list(result.path.columns) == ["k", "delta", "difference", "mean_weight"]
+        assert list(result.path.columns) == [
+            "constant",
+            "found",
+            "difference",
+            "mean_weight",
+        ]
         assert result.path.index.name == "step"
         assert list(result.path.index) == list(range(len(k)))
-        np.testing.assert_allclose(result.path["k"], k, rtol=1e-15)
-        np.testing.assert_allclose(result.path["delta"], factor * 8 * k, rtol=1e-14)
+        np.testing.assert_allclose(result.path["constant"], k, rtol=1e-15)
+        np.testing.assert_allclose(result.path["found"], factor * 8 * k, rtol=1e-14)
         np.testing.assert_allclose(
             result.path["difference"], factor * 8 * k - 8, rtol=1e-12
         )
@@ -562,10 +570,10 @@ class TestCalibrateReweighting:
         result = fake.calibrate(tolerance=tolerance)
         best = result.path["difference"].abs().idxmin()
         assert best == len(result.path) - 1
-        assert result.k == result.path["k"][best]
+        assert result.constant == result.path["constant"][best]
         np.testing.assert_array_equal(result.weights, fake.calls[best][0])
         np.testing.assert_array_equal(
-            result.weights, pp.reweight(fake.start, [2, 4, 8], result.k)
+            result.weights, pp.reweight(fake.start, [2, 4, 8], result.constant)
         )
         np.testing.assert_array_equal(
             result.weights, result.fit["constant_data"]["weights"]
@@ -574,14 +582,14 @@ class TestCalibrateReweighting:
     def test_nearest_step_when_none_is_near_enough(self):
         fake = FakeSynthesizer(twice)
         text = (
-            "no step came within tolerance 0.1 of the bound 8; the nearest of 4 is 7.6"
+            "no step came within tolerance 0.1 of the target 8; the nearest of 4 is 7.6"
         )
         with pytest.warns(UserWarning, match=message(text)):
             result = fake.calibrate(tolerance=0.1, max_steps=4)
         np.testing.assert_allclose(
-            result.path["delta"], [15.2, 7.6, 11.4, 9.5], rtol=1e-14
+            result.path["found"], [15.2, 7.6, 11.4, 9.5], rtol=1e-14
         )
-        assert result.k == 0.475
+        assert result.constant == 0.475
         np.testing.assert_array_equal(result.weights, fake.calls[1][0])
         np.testing.assert_array_equal(
             result.fit["constant_data"]["weights"], fake.calls[1][0]
@@ -591,17 +599,17 @@ class TestCalibrateReweighting:
         with pytest.warns(UserWarning, match=r"the nearest of 1 is 15\.2"):
             result = FakeSynthesizer(twice).calibrate(tolerance=0.1, max_steps=1)
         assert len(result.path) == 1
-        assert result.k == 0.95
+        assert result.constant == 0.95
 
     def test_last_step_within_tolerance_does_not_warn(self):
         assert (
             len(FakeSynthesizer(twice).calibrate(tolerance=0.5, max_steps=2).path) == 2
         )
 
-    def test_tolerance_is_strict(self):
-        # k = 1/2 gives 4, at a distance of exactly 4; k = 3/4 gives 6.
+    def test_difference_as_large_as_the_tolerance_is_within_it(self):
+        # k = 1/2 gives 4, at a distance of exactly 4.
         result = FakeSynthesizer().calibrate(tolerance=4, k=0.5)
-        assert list(result.path["k"]) == [0.5, 0.75]
+        assert list(result.path["constant"]) == [0.5]
 
     def test_first_constant_of_one(self):
         assert list(FakeSynthesizer().calibrate(k=1).path["difference"]) == [0]
@@ -609,7 +617,7 @@ class TestCalibrateReweighting:
     def test_a_constant_of_one_cannot_grow(self):
         with pytest.warns(UserWarning, match="the nearest of 1 is 4"):
             result = FakeSynthesizer(lambda weights: 0.5).calibrate(k=1)
-        assert list(result.path["k"]) == [1]
+        assert list(result.path["constant"]) == [1]
 
     def test_clipped_weights(self):
         # Delta_i = (5, 10, 8) and k Delta = 9.5: 0.5 * 9.5 / 5 = 0.95, 0.475, 0.2375.
@@ -625,8 +633,8 @@ class TestCalibrateReweighting:
     def test_infinite_bound_is_too_large(self):
         fake = FakeSynthesizer(lambda weights: np.inf if weights.max() > 0.6 else 2.0)
         result = fake.calibrate(tolerance=0.5)
-        np.testing.assert_allclose(result.path["delta"], [np.inf, 7.6], rtol=1e-14)
-        assert result.k == 0.475
+        np.testing.assert_allclose(result.path["found"], [np.inf, 7.6], rtol=1e-14)
+        assert result.constant == 0.475
 
     def test_all_weights_zero(self):
         result = FakeSynthesizer(start=np.zeros(3)).calibrate()
@@ -726,11 +734,11 @@ class TestCalibrateReweighting:
         after = pp.lipschitz_bounds(
             synthesizer.log_likelihood(first.fit), first.weights
         )
-        assert after.max() == first.path["delta"][best]
+        assert after.max() == first.path["found"][best]
         assert after.max() - before.max() == first.path["difference"][best]
-        assert first.k == first.path["k"][best]
+        assert first.constant == first.path["constant"][best]
         np.testing.assert_array_equal(
-            first.weights, pp.reweight(weights, before, first.k)
+            first.weights, pp.reweight(weights, before, first.constant)
         )
         np.testing.assert_array_equal(
             first.fit["constant_data"]["weights"], first.weights

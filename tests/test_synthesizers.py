@@ -14,7 +14,7 @@ from exact import negative_binomial, normal_mean, poisson_gamma
 from scipy import stats
 
 import pseudopost as pp
-from pseudopost import synthesizers
+from pseudopost import compiled
 
 PRIOR = {"shape": 500.0, "rate": 10.0}
 SYNTHESIZERS = {
@@ -41,20 +41,20 @@ class NormalSynthesizer(pp.Synthesizer):
     def __init__(self, y):
         self.y = np.asarray(y, dtype=float)
 
-    def _build(self):
+    def build_model(self):
         with pm.Model() as model:
             logp = pm.logp(pm.Normal.dist(pm.Normal("mean", 1, 0.5), 1), self.y)
             pp.weighted_likelihood("y", logp, np.ones(len(self.y)))
         return model
 
-    def _draw(self, parameters, rng):
+    def draw_dataset(self, parameters, rng):
         return rng.normal(float(parameters["mean"]), 1, size=len(self.y))
 
 
 class Echo(pp.PoissonSynthesizer):
     """Returns the parameter as data, so that the data tell the draw."""
 
-    def _draw(self, parameters, rng):
+    def draw_dataset(self, parameters, rng):
         return np.full(len(self.y), int(parameters["mu"]))
 
 
@@ -70,7 +70,7 @@ def normal():
 
 @pytest.fixture(scope="module")
 def poisson_fit(poisson):
-    return poisson.fit()
+    return poisson.fit(random_seed=1)
 
 
 @pytest.fixture(params=WEIGHTS)
@@ -131,14 +131,14 @@ def test_the_grid_has_converged(counts, weights, finer):
 
 
 def test_poisson_fit_is_the_gamma_posterior(poisson, counts, weights):
-    fit = poisson.fit(weights, chains=4)
+    fit = poisson.fit(weights, chains=4, random_seed=1)
     assert_moments(fit, "mu", poisson_gamma(counts, weights, **PRIOR))
 
 
 def test_negative_binomial_fit_is_the_posterior_on_the_grid(
     synthesizer, counts, weights
 ):
-    fit = synthesizer.fit(weights, chains=4)
+    fit = synthesizer.fit(weights, chains=4, random_seed=1)
     exact = negative_binomial(counts, weights)
     assert_moments(fit, "mu", exact["mu"])
     assert_moments(fit, "phi", exact["phi"])
@@ -147,30 +147,34 @@ def test_negative_binomial_fit_is_the_posterior_on_the_grid(
 def test_weight_zero_equals_deletion(synthesizer, poisson, counts):
     kept = counts <= 130
     rest = counts[kept], np.ones(kept.sum())
-    fit = synthesizer.fit(kept, chains=4)
+    fit = synthesizer.fit(kept, chains=4, random_seed=1)
     exact = negative_binomial(*rest)
     assert_moments(fit, "mu", exact["mu"])
     assert_moments(fit, "phi", exact["phi"])
-    assert_moments(poisson.fit(kept, chains=4), "mu", poisson_gamma(*rest, **PRIOR))
+    assert_moments(
+        poisson.fit(kept, chains=4, random_seed=1), "mu", poisson_gamma(*rest, **PRIOR)
+    )
 
 
 def test_own_synthesizer(normal):
     weights = vector_with_zeros(40)
-    fit = normal.fit(weights, chains=4)
+    fit = normal.fit(weights, chains=4, random_seed=1)
     assert fit.attrs["synthesizer"] == "NormalSynthesizer"
     assert_moments(fit, "mean", normal_mean(normal.y, weights, 1, 1, 0.5))
     mean = samples(fit, "mean").reshape(-1, 1)
     np.testing.assert_allclose(
         normal.log_likelihood(fit), stats.norm.logpdf(normal.y, mean, 1), rtol=1e-10
     )
-    assert_centred(normal.synthesize(fit, 4000).mean(axis=1) - mean[:, 0])
+    assert_centred(
+        normal.synthesize(fit, 4000, random_seed=1).mean(axis=1) - mean[:, 0]
+    )
 
 
 def test_a_synthesizer_must_say_how_to_build_and_to_draw():
     class Unfinished(pp.Synthesizer):
         pass
 
-    with pytest.raises(TypeError, match=r"'_build', '_draw'"):
+    with pytest.raises(TypeError, match=r"'build_model', 'draw_dataset'"):
         Unfinished()
 
 
@@ -217,11 +221,11 @@ def test_the_model_is_compiled_once(monkeypatch, counts):
         return compile_model(model, **settings)
 
     monkeypatch.setattr(nutpie, "compile_pymc_model", counted)
-    monkeypatch.setattr(synthesizers, "COMPILED", {})
+    monkeypatch.setattr(compiled, "SAMPLERS", {})
     poisson = pp.PoissonSynthesizer(counts, **PRIOR)
     assert compiled == []
     means = [
-        samples(poisson.fit(weights), "mu").mean()
+        samples(poisson.fit(weights, random_seed=1), "mu").mean()
         for weights in (None, counts > 100, counts < 100, None)
     ]
     assert compiled == [poisson.model]
@@ -291,12 +295,12 @@ def test_an_interrupted_fit_is_not_returned(monkeypatch, poisson):
         lambda *args, **settings: sample(*args, **settings | {"draws": 5}),
     )
     with pytest.raises(KeyboardInterrupt, match="interrupted"):
-        poisson.fit(draws=6, tune=10, progressbar=False)
+        poisson.fit(draws=6, tune=10, progressbar=False, random_seed=1)
 
 
 def test_a_fit_keeps_its_own_weights(fake_nutpie):
     weights = np.array([1, 0.5, 0.25])
-    fit = pp.PoissonSynthesizer([4, 5, 6]).fit(weights)
+    fit = pp.PoissonSynthesizer([4, 5, 6]).fit(weights, random_seed=1)
     weights[0] = 0
     np.testing.assert_array_equal(fit["constant_data"]["weights"], [1, 0.5, 0.25])
 
@@ -310,7 +314,7 @@ def test_draws_do_not_depend_on_the_number_of_cores(
     monkeypatch, synthesizer, fit, sample_calls
 ):
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    one_core = synthesizer.fit()
+    one_core = synthesizer.fit(random_seed=1)
     assert sample_calls[0]["cores"] == 1
     xr.testing.assert_equal(
         one_core["posterior"].to_dataset(), fit["posterior"].to_dataset()
@@ -322,7 +326,10 @@ def test_draws_do_not_depend_on_the_number_of_cores(
 )
 def test_weights_may_be_any_array_of_numbers(poisson, as_other):
     weights = vector_with_zeros(1000)
-    expected, result = poisson.fit(weights), poisson.fit(as_other(weights))
+    expected, result = (
+        poisson.fit(weights, random_seed=1),
+        poisson.fit(as_other(weights), random_seed=1),
+    )
     xr.testing.assert_equal(
         result["posterior"].to_dataset(), expected["posterior"].to_dataset()
     )
@@ -341,7 +348,7 @@ def test_progress(monkeypatch, fake_nutpie, environment, progressbar, shown):
     monkeypatch.delenv("PSEUDOPOST_PROGRESS")
     if environment:
         monkeypatch.setenv("PSEUDOPOST_PROGRESS", environment)
-    pp.PoissonSynthesizer([4, 5, 6]).fit(progressbar=progressbar)
+    pp.PoissonSynthesizer([4, 5, 6]).fit(progressbar=progressbar, random_seed=1)
     assert [call["progress_bar"] for call in fake_nutpie.calls] == [shown]
 
 
@@ -349,7 +356,8 @@ def test_a_synthesizer_can_be_pickled_after_a_fit(poisson, poisson_fit):
     copy = pickle.loads(pickle.dumps(poisson))
     np.testing.assert_array_equal(copy.y, poisson.y)
     xr.testing.assert_equal(
-        copy.fit()["posterior"].to_dataset(), poisson_fit["posterior"].to_dataset()
+        copy.fit(random_seed=1)["posterior"].to_dataset(),
+        poisson_fit["posterior"].to_dataset(),
     )
 
 
@@ -363,7 +371,7 @@ def test_a_fit_that_has_not_converged_warns_wherever_it_is_used(
     text = r"^the fit has not converged: R-hat \d\.\d{3} above 1\.05; "
     text += r"bulk effective sample size \d+ below 200"
     with pytest.warns(pp.ConvergenceWarning, match=text) as caught:
-        bad = synthesizer.fit(draws=10, tune=10)
+        bad = synthesizer.fit(draws=10, tune=10, random_seed=1)
     assert caught[0].filename == __file__
     assert str(caught[0].message) == bad.attrs["not_converged"]
     same = f"^{re.escape(bad.attrs['not_converged'])}$"
@@ -373,7 +381,7 @@ def test_a_fit_that_has_not_converged_warns_wherever_it_is_used(
     with pytest.warns(pp.ConvergenceWarning, match=same):
         pp.lipschitz_weights(log_likelihood)
     with pytest.warns(pp.ConvergenceWarning, match=same):
-        synthesizer.fit(draws=10, tune=10)
+        synthesizer.fit(draws=10, tune=10, random_seed=1)
     assert len(sample_calls) == 1
 
 
@@ -406,14 +414,14 @@ def test_each_problem_is_named_with_its_number(fake_nutpie, bad, diverging, prob
     fake_nutpie.diverging[0, :diverging] = True
     poisson = pp.PoissonSynthesizer([4, 5, 6])
     if not problems:
-        assert poisson.fit(chains=chains).attrs["not_converged"] == ""
+        assert poisson.fit(chains=chains, random_seed=1).attrs["not_converged"] == ""
         return
     draws = made_by_hand(pp.PoissonSynthesizer([1]), bad=bad)
     rhat = float(az.rhat(draws)["bad"]) if chains > 1 else None
     ess = float(az.ess(draws, method="bulk")["bad"])
     text = "; ".join(problems).format(rhat=rhat, ess=ess)
     with pytest.warns(pp.ConvergenceWarning) as caught:
-        fit = poisson.fit(chains=chains)
+        fit = poisson.fit(chains=chains, random_seed=1)
     assert str(caught[0].message) == f"the fit has not converged: {text}"
     assert fit.attrs["not_converged"] == f"the fit has not converged: {text}"
 
@@ -436,7 +444,7 @@ def test_log_likelihood_of_the_poisson(poisson, counts, poisson_fit):
 
 
 def test_log_likelihood_is_unweighted(poisson, counts):
-    fit = poisson.fit(vector_with_zeros(1000))
+    fit = poisson.fit(vector_with_zeros(1000), random_seed=1)
     mu = samples(fit, "mu").reshape(-1, 1)
     expected = stats.poisson.logpmf(counts, mu)
     np.testing.assert_allclose(poisson.log_likelihood(fit), expected, rtol=1e-10)
@@ -450,7 +458,7 @@ def test_log_likelihood_is_unweighted(poisson, counts):
 )
 def test_synthetic_data_are_counts(name, its_fit, counts, request):
     synthesizer, fit = request.getfixturevalue(name), request.getfixturevalue(its_fit)
-    synthetic = synthesizer.synthesize(fit)
+    synthetic = synthesizer.synthesize(fit, random_seed=1)
     assert synthetic.shape == (20, len(counts))
     assert np.issubdtype(synthetic.dtype, np.integer)
     assert synthetic.min() >= 0
@@ -459,21 +467,21 @@ def test_synthetic_data_are_counts(name, its_fit, counts, request):
 
 def test_a_seed_determines_the_synthetic_data(synthesizer, fit):
     first = synthesizer.synthesize(fit, 3, random_seed=1)
-    np.testing.assert_array_equal(synthesizer.synthesize(fit, 3), first)
+    np.testing.assert_array_equal(synthesizer.synthesize(fit, 3, random_seed=1), first)
     other = synthesizer.synthesize(fit, 3, random_seed=2)
     assert (other != first).mean() > 0.5
 
 
 def test_synthetic_data_follow_the_posterior_predictive(synthesizer, fit):
     mu, phi = (samples(fit, name).ravel() for name in ("mu", "phi"))
-    synthetic = synthesizer.synthesize(fit, n_datasets=2000)
+    synthetic = synthesizer.synthesize(fit, n_datasets=2000, random_seed=1)
     assert_centred(synthetic.mean(axis=1) - mu)
     assert_centred(synthetic.var(axis=1, ddof=1) - (mu + mu**2 / phi))
 
 
 def test_synthetic_data_of_the_poisson(poisson, poisson_fit):
     mu = samples(poisson_fit, "mu").ravel()
-    synthetic = poisson.synthesize(poisson_fit, n_datasets=2000)
+    synthetic = poisson.synthesize(poisson_fit, n_datasets=2000, random_seed=1)
     assert_centred(synthetic.mean(axis=1) - mu)
     assert_centred(synthetic.var(axis=1, ddof=1) - mu)
 
@@ -482,7 +490,7 @@ def test_synthetic_data_of_the_poisson(poisson, poisson_fit):
 def test_synthetic_data_come_from_evenly_spaced_draws(m):
     draws = np.arange(300).reshape(3, 100)
     echo = Echo([1, 2])
-    synthetic = echo.synthesize(made_by_hand(echo, mu=draws), m)
+    synthetic = echo.synthesize(made_by_hand(echo, mu=draws), m, random_seed=1)
     used = synthetic[:, 0]
     np.testing.assert_array_equal(synthetic[:, 1], used)
     middles = (np.arange(m) + 0.5) * 300 / m
@@ -493,7 +501,7 @@ def test_more_data_sets_than_draws_are_refused():
     echo = Echo([1, 2])
     fit = made_by_hand(echo, mu=np.ones((2, 5)))
     with refused("n_datasets must be at most the 10 draws of the fit; got 11"):
-        echo.synthesize(fit, 11)
+        echo.synthesize(fit, 11, random_seed=1)
 
 
 @pytest.mark.parametrize("method", ["synthesize", "log_likelihood"])
@@ -525,7 +533,7 @@ def test_a_tree_from_elsewhere_is_refused():
 class SharedData(NormalSynthesizer):
     """The data are in pm.Data instead of a constant."""
 
-    def _build(self):
+    def build_model(self):
         with pm.Model() as model:
             y = pm.Data("obs", self.y)
             logp = pm.logp(pm.Normal.dist(pm.Normal("mean", 1, 0.5), 1), y)
@@ -541,35 +549,35 @@ def test_models_with_other_shared_data_differ():
 class EffectsOfData(SharedData):
     """The length of a parameter is that of the data."""
 
-    def _build(self):
-        with super()._build() as model:
+    def build_model(self):
+        with super().build_model() as model:
             pm.Normal("effect", shape=model["obs"].shape[0])
         return model
 
 
 def test_models_of_one_form_share_a_compiled_model(monkeypatch):
-    monkeypatch.setattr(synthesizers, "COMPILED", {})
+    monkeypatch.setattr(compiled, "SAMPLERS", {})
     first, second, longer = (SharedData(y) for y in ([0.0, 1], [5.0, 6], [5.0, 6, 7]))
-    first.fit(draws=500, tune=200)
-    fits = [model.fit(draws=500, tune=200) for model in (second, longer)]
-    assert second._compiled is first._compiled
-    assert longer._compiled is first._compiled
+    first.fit(draws=500, tune=200, random_seed=1)
+    fits = [model.fit(draws=500, tune=200, random_seed=1) for model in (second, longer)]
+    assert second._sampler() is first._sampler()
+    assert longer._sampler() is first._sampler()
     for y, fit in zip(([5.0, 6], [5.0, 6, 7]), fits, strict=True):
-        synthesizers.COMPILED.clear()
+        compiled.SAMPLERS.clear()
         alone = SharedData(y)
-        assert alone._compiled is not first._compiled
+        assert alone._sampler() is not first._sampler()
         xr.testing.assert_equal(
             fit["posterior"].to_dataset(),
-            alone.fit(draws=500, tune=200)["posterior"].to_dataset(),
+            alone.fit(draws=500, tune=200, random_seed=1)["posterior"].to_dataset(),
         )
 
 
 def test_parameters_of_another_length_need_another_compiled_model(monkeypatch):
-    monkeypatch.setattr(synthesizers, "COMPILED", {})
+    monkeypatch.setattr(compiled, "SAMPLERS", {})
     for y in ([0.0, 1], [5.0, 6, 7]):
-        fit = EffectsOfData(y).fit(draws=500, tune=200)
+        fit = EffectsOfData(y).fit(draws=500, tune=200, random_seed=1)
         assert fit["posterior"]["effect"].shape == (2, 500, len(y))
-    assert len(synthesizers.COMPILED) == 2
+    assert len(compiled.SAMPLERS) == 2
 
 
 @pytest.mark.parametrize("synthesizer_class", SYNTHESIZERS.values(), ids=SYNTHESIZERS)
@@ -582,9 +590,9 @@ def test_counts_of_one_length_share_a_compiled_model(synthesizer_class):
 def test_the_oldest_compiled_model_is_given_up(fake_nutpie):
     models = [pp.PoissonSynthesizer(np.zeros(n)) for n in range(1, 10)]
     for model in models:
-        assert model._compiled is fake_nutpie
+        assert model._sampler() is fake_nutpie
     assert fake_nutpie.compiled == 9
-    assert set(synthesizers.COMPILED) == {model._form for model in models[1:]}
+    assert set(compiled.SAMPLERS) == {model._form for model in models[1:]}
 
 
 # Input
@@ -673,7 +681,7 @@ def test_the_data_are_copied():
 )
 def test_bad_weights_are_refused(fake_nutpie, weights, text):
     with refused(text):
-        pp.PoissonSynthesizer([1, 2, 3]).fit(weights)
+        pp.PoissonSynthesizer([1, 2, 3]).fit(weights, random_seed=1)
     assert fake_nutpie.calls == []
 
 
@@ -715,7 +723,7 @@ def test_a_seed_too_large_is_refused(synthesizer):
 
 def test_fit_keeps_its_weights_when_the_caller_changes_theirs(synthesizer, counts):
     weights = np.full(len(counts), 0.5)
-    fit = synthesizer.fit(weights)
+    fit = synthesizer.fit(weights, random_seed=1)
     weights[:] = 0
     assert (fit["constant_data"]["weights"] == 0.5).all()
 

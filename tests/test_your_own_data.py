@@ -50,11 +50,11 @@ def draw_quickly(self, weights, settings, progressbar):
     rng = np.random.default_rng(settings["random_seed"])
     root = np.sqrt(weights)
     beta = np.linalg.lstsq(root[:, None] * self.X, root * self.log_y)[0]
-    shape = settings["chains"], settings["draws"], self.K
+    shape = settings["chains"], settings["draws"], self.n_components
     dims = "chain", "draw", "component"
     sigma = np.std(self.log_y - self.X @ beta)
     posterior = {
-        "pi": (dims, np.full(shape, 1 / self.K)),
+        "pi": (dims, np.full(shape, 1 / self.n_components)),
         "beta": ((*dims, "predictor"), rng.normal(beta, 0.02, (*shape, len(beta)))),
         "sigma": (dims, np.full(shape, sigma)),
     }
