@@ -4,7 +4,6 @@ import pandas as pd
 import pytest
 
 import pseudopost as pp
-from pseudopost.mixture import design_matrix
 
 KNOWN = ["gender", "age", "region"]
 
@@ -161,9 +160,6 @@ def test_the_variables(people):
     few["region"] = few["region"].cat.remove_unused_categories()
     assert not income_file.has_the_variables(few)[1]
     assert not income_file.has_the_variables(people.assign(income=0))[1]
-    assert (
-        design_matrix(people[list(income_file.LEVELS)], len(people))[0].shape[1] == 36
-    )
 
 
 def test_published_summaries(people, income, ours):
