@@ -1,0 +1,202 @@
+"""What the chapters share: set-up, sizes, numbers for the text, claims, tables.
+
+It lies beside the chapters, and so in every edition. A chapter's own functions are in
+a module of its own beside it: figures, checks of claims, and whatever would hide the
+idea of a cell.
+"""
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown, display
+from scipy import stats
+
+import pseudopost as pp
+
+try:
+    from myst_nb import glue
+except ImportError:  # only the built book puts numbers into its text
+    glue = None
+
+SEED = 1
+PROFILES = ("class", "book", "paper")
+PROFILE = os.environ.get("PSEUDOPOST_PROFILE", "book")
+if PROFILE not in PROFILES:
+    raise ValueError(f"PSEUDOPOST_PROFILE must be one of {PROFILES}; it is {PROFILE!r}")
+LEDGER = Path(__file__).with_name("ledger.csv")
+SMALL_RUN = (
+    "*A small run.* This page was computed with the profile `class`: fewer records, "
+    "draws or repetitions, so that it takes a minute or two. Its numbers differ from "
+    "those of the book, and so may its verdicts."
+)
+
+
+def start(convergence_warnings=True):
+    """Keep fits on disk, print numbers plainly, and say so if the run is a small one.
+
+    Parameters
+    ----------
+    convergence_warnings : bool
+        False in a chapter whose own table says which fits have not converged.
+    """
+    pp.cache.on()
+    np.set_printoptions(legacy="1.25")  # print 1.5, not np.float64(1.5)
+    pd.set_option("display.max_colwidth", None)
+    if not convergence_warnings:
+        warnings.simplefilter("ignore", pp.ConvergenceWarning)
+    if PROFILE == "class":
+        display(Markdown(SMALL_RUN))
+
+
+def by_profile(small, book, paper=None):
+    """Choose a size: for a class, for the book, or as in the papers."""
+    paper = book if paper is None else paper
+    return dict(zip(PROFILES, (small, book, paper), strict=True))[PROFILE]
+
+
+def numbers(values):
+    """Put values into the text of the chapter, by name."""
+    if glue is None:
+        return
+    for name, value in values.items():
+        glue(name, value.item() if hasattr(value, "item") else value, display=False)
+
+
+def claims(checks):
+    """Set the ledger's statements beside what was found.
+
+    Parameters
+    ----------
+    checks : dict
+        By id of the ledger: what was found, in words, and whether the statement holds.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``what``, ``published``, ``ours``, ``holds``.
+    """
+    found = pd.DataFrame.from_dict(checks, orient="index", columns=["ours", "holds"])
+    ledger = pd.read_csv(LEDGER, index_col="id")
+    return ledger.loc[found.index, ["what", "published"]].join(
+        found.astype({"holds": bool})
+    )
+
+
+def styled(table, default="{:.3f}", rows=None, columns=None):
+    """Format a table, by row or by column where one format does not serve all."""
+    style = table.style.set_table_attributes('class="dataframe"').format(default)
+    for name, form in (rows or {}).items():
+        style = style.format(form, subset=([name], slice(None)))
+    for name, form in (columns or {}).items():
+        style = style.format(form, subset=[name])
+    return style
+
+
+def density(values, grid, width):
+    """Kernel density on a grid; `width` is the standard deviation of the kernel."""
+    return stats.gaussian_kde(values, width / np.std(values, ddof=1))(grid)
+
+
+def earner(people, income, weights=None):
+    """Coefficient of not earning: income on region, urban status and earner.
+
+    Parameters
+    ----------
+    people : DataFrame, shape (n, ...)
+    income : array-like, shape (n,) or (m, n)
+        One file or several.
+    weights : array-like, shape (n,), optional
+        Of weighted least squares.
+
+    Returns
+    -------
+    coefficient, variance : float or ndarray, shape (m,)
+    """
+    X = pd.get_dummies(
+        people[["region", "urban", "earner"]], drop_first=True, dtype=float
+    )
+    X.insert(0, "intercept", 1.0)
+    k, X = X.columns.get_loc("earner_Not an earner"), X.to_numpy()
+    income = np.asarray(income, dtype=float)
+    weights = np.ones(len(X)) if weights is None else np.asarray(weights)
+    bread = np.linalg.inv((X.T * weights) @ X)
+    beta = (income * weights) @ X @ bread
+    residual = income - beta @ X.T
+    variance = residual**2 @ weights / (X.shape[0] - X.shape[1]) * bread[k, k]
+    return beta[..., k], variance
+
+
+class Study:
+    """One file, the mixture synthesizers that were fitted to it, and their risks.
+
+    Parameters
+    ----------
+    data : DataFrame
+        Predictors and, in the column `response`, the confidential values.
+    response : str
+    known : list of str
+        Columns that the intruder knows.
+    n_components : int
+    shift : float
+    radius : float
+    alone : float, optional
+        As in :func:`pseudopost.identification_risk`.
+    **sampling
+        ``draws``, ``tune`` and ``random_seed`` of every fit; the seed is also that of
+        the synthetic files.
+
+    Attributes
+    ----------
+    y : ndarray, shape (n,)
+    model : MixtureSynthesizer
+    weights, fits, z, risk : dict
+        By name of the synthesizer: record weights, fit, synthetic files, shape (m, n),
+        and risks, shape (n,).
+    """
+
+    def __init__(
+        self,
+        data,
+        response,
+        known,
+        n_components,
+        *,
+        shift=0.0,
+        radius=0.2,
+        alone=None,
+        **sampling,
+    ):
+        self.data, self.known, self.sampling = data, known, sampling
+        self.radius, self.alone = radius, alone
+        self.y = data[response].to_numpy()
+        self.model = pp.MixtureSynthesizer(
+            self.y, data.drop(columns=response), n_components, shift=shift
+        )
+        self.weights, self.fits, self.z, self.risk = {}, {}, {}, {}
+
+    def add(self, name, weights=None, n_datasets=20, **settings):
+        """Fit under weights, by default 1; draw synthetic files; measure their risk."""
+        self.weights[name] = np.ones(len(self.y)) if weights is None else weights
+        self.fits[name] = self.model.fit(weights, progressbar=False, **self.sampling)
+        self.z[name] = self.synthesize(name, n_datasets, **settings)
+        self.risk[name] = self.risk_of(self.z[name])
+
+    def synthesize(self, name, n_datasets, random_seed=None, **settings):
+        """Draw more synthetic files from a fit."""
+        seed = self.sampling["random_seed"] if random_seed is None else random_seed
+        return self.model.synthesize(
+            self.fits[name], n_datasets, random_seed=seed, **settings
+        )
+
+    def risk_of(self, released, radius=None, alone=None):
+        """Identification risk of each record in released files."""
+        return pp.identification_risk(
+            self.y,
+            released,
+            self.radius if radius is None else radius,
+            self.data[self.known],
+            alone=self.alone if alone is None else alone,
+        )

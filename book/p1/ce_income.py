@@ -1,0 +1,905 @@
+"""Incomes, synthesized: figures, P1's tables, numbers for the text, checks of claims."""
+
+import arviz as az
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+import pseudopost as pp
+from companion import density, earner
+
+SYNTHESIZERS = ("Unweighted", "Vector")
+STYLES = {"Data": "-", "Top-coded": "-", "Unweighted": "-", "Vector": "--"}
+COLOURS = pp.plots.PALETTE
+# P1's two windows of income: a grid, and the width of the kernel.
+LOW, HIGH = WINDOWS = {
+    "(-10K, 250K)": (np.linspace(-10_000, 250_000, 261), 7000),
+    "(250K, 3,000K)": (np.linspace(250_000, 3_000_000, 276), 40_000),
+}
+RANGES = {
+    "(-10K, 50K)": 50_000,
+    "(50K, 100K)": 100_000,
+    "(100K, 250K)": 250_000,
+    "(250K, 3,000K)": 3_000_000,
+}
+# P1's Tables 20 and 21.
+PUBLISHED = ["income range", "Unweighted", "Vector", "TC 20%"]
+MEASURED = ["Unweighted", "again", "Vector", "TC 20%"]
+RISKIEST = pd.DataFrame(
+    [
+        ("(-10K, 50K)", 0.6258, 0.0925, 0.9762),
+        ("(50K, 100K)", 0.5318, 0.1717, 0.8312),
+        ("(100K, 250K)", 0.5725, 0.1635, 0.8108),
+        ("(100K, 250K)", 0.5274, 0.2261, 0.8889),
+        ("(100K, 250K)", 0.5369, 0.1560, 0.7738),
+        ("(100K, 250K)", 0.5258, 0.1348, 0.8788),
+        ("(-10K, 50K)", 0.5270, 0.3250, 0.9400),
+        ("(100K, 250K)", 0.5310, 0.1708, 0.8214),
+        ("(100K, 250K)", 0.5925, 0.0460, 0.9080),
+        ("(50K, 100K)", 0.5351, 0.2629, 0.7113),
+    ],
+    columns=PUBLISHED,
+).sort_values("Unweighted", ascending=False)
+LARGEST = pd.DataFrame(
+    [
+        ("(250K, 3,000K)", 0.0000, 0.0486, 0.0000),
+        ("(250K, 3,000K)", 0.0482, 0.1446, 0.0000),
+        ("(250K, 3,000K)", 0.0000, 0.2473, 0.0000),
+        ("(250K, 3,000K)", 0.0000, 0.1440, 0.0000),
+        ("(250K, 3,000K)", 0.0496, 0.0987, 0.0000),
+        ("(250K, 3,000K)", 0.0967, 0.0000, 0.9565),
+        ("(250K, 3,000K)", 0.0986, 0.0989, 0.0000),
+        ("(250K, 3,000K)", 0.0000, 0.0986, 0.0000),
+        ("(250K, 3,000K)", 0.0987, 0.0000, 0.0000),
+        ("(250K, 3,000K)", 0.0000, 0.0000, 0.0000),
+    ],
+    columns=PUBLISHED,
+)
+PEAK, KS = "peak of the main mode / data", "Kolmogorov-Smirnov"
+TOP_PEAK, GIVEN = "peak above 250K / data", "the same, given above 250K"
+TAIL, ERROR = "share above 250K (%)", "density error"
+T, CORRELATION = "share with T = 1", "correlation of the logarithms"
+MIDDLE = "the same, 25K to 100K"
+QUARTER = "top-coded, 25%"
+WIDTHS = (
+    "lowest 1%: width of 95% (1,000 dollars)",
+    "highest 1%: width of 95% (1,000 dollars)",
+)
+BANDS = {
+    "to 10K": 10_000,
+    "10K to 25K": 25_000,
+    "25K to 50K": 50_000,
+    "50K to 100K": 100_000,
+    "100K to 250K": 250_000,
+    "above": np.inf,
+}
+
+
+# What the chapter computes with.
+
+
+def highest(values, k):
+    """Rows of the k highest values, the highest first."""
+    return np.argsort(-values, kind="stable")[:k]
+
+
+def own_close(y, released, radius=0.2):
+    """T: whether a record's own released value is in its ball, by file and record."""
+    reach = radius * np.abs(y)
+    return (y - reach <= released) & (released <= y + reach)
+
+
+def width(values, share):
+    """Width of the range that holds the middle share of values, in 1,000 dollars."""
+    return np.ptp(np.quantile(values, [(1 - share) / 2, (1 + share) / 2])) / 1000
+
+
+def widths_of_ends(y, z):
+    """Width of the synthetic incomes of the records with the lowest and highest 1%."""
+    order, k = np.argsort(y, kind="stable"), len(y) // 100
+    return {
+        f"{end} 1%: width of {share:.0%} (1,000 dollars)": width(z[:, rows], share)
+        for share in (0.95, 0.5)
+        for end, rows in (("lowest", order[:k]), ("highest", order[-k:]))
+    }
+
+
+def by_band(y, columns):
+    """Mean of each column in bands of income, and the number of records there."""
+    band = pd.cut(y, [-np.inf, *BANDS.values()], labels=list(BANDS))
+    groups = pd.DataFrame(columns).groupby(band, observed=False)
+    table = groups.mean().rename_axis("income")
+    table.insert(0, "records", groups.size())
+    return table
+
+
+def curves(released, window):
+    """Density of every file on the grid of a window."""
+    return np.array([density(v, *WINDOWS[window]) for v in np.atleast_2d(released)])
+
+
+def densities(released):
+    """Density of every file in both windows."""
+    return {window: curves(released, window) for window in WINDOWS}
+
+
+def peak(found, data):
+    """Height of the peak of density curves, mean over the files, relative to data."""
+    return found.max(axis=1).mean() / data.max()
+
+
+def squared_error(found, data):
+    """Squared error of density curves, summed over the grid, mean over the files."""
+    return ((found - data) ** 2).sum(axis=1).mean()
+
+
+def resampled(y, seed):
+    """Twenty files drawn from the data with replacement."""
+    rng = np.random.default_rng(seed)
+    return np.array([rng.choice(y, len(y)) for _ in range(20)])
+
+
+def kolmogorov_smirnov(released, y):
+    """Largest difference of the distribution functions, mean over the files."""
+    return np.mean([stats.ks_2samp(v, y).statistic for v in released])
+
+
+def mean_correlation(released, y):
+    """Correlation of released files with the data, mean over the files."""
+    return np.mean([np.corrcoef(v, y)[0, 1] for v in released])
+
+
+def shuffled(y, groups, rng):
+    """Deal the values out again within groups."""
+    dealt = np.empty(len(y))
+    dealt[np.argsort(groups, kind="stable")] = y[
+        np.lexsort((rng.random(len(y)), groups))
+    ]
+    return dealt
+
+
+def statistics(people, released):
+    """What an analyst may want of incomes, for one release or several."""
+    values = np.atleast_2d(released)
+    return pd.Series(
+        {
+            "mean": values.mean(),
+            "median": np.median(values, axis=1).mean(),
+            "90% quantile": np.quantile(values, 0.9, axis=1).mean(),
+            "99% quantile": np.quantile(values, 0.99, axis=1).mean(),
+            "standard deviation": values.std(axis=1).mean(),
+            "coefficient": earner(people, values)[0].mean(),
+        }
+    )
+
+
+def by_file(studies, measures):
+    """Measures of each synthesizer on each file, in columns."""
+    return pd.DataFrame(
+        {
+            (seed, name): measures(s, name)
+            for seed, s in studies.items()
+            for name in SYNTHESIZERS
+        }
+    ).rename_axis(["seed", None], axis=1)
+
+
+def over_files(table):
+    """Mean over the files of a table whose columns are file and synthesizer."""
+    return table.T.groupby(level=1, sort=False).mean().T
+
+
+def mixing(s, name):
+    """How well the chains of a fit agree."""
+    judged = s.fits[name]["label_invariant"].to_dataset()
+    pi = s.fits[name]["posterior"]["pi"]
+    return {
+        "components above 1%": (pi > 0.01).sum("component").mean().item(),
+        "mean weight": s.weights[name].mean(),
+        "smallest weight": s.weights[name].min(),
+        "largest R-hat": max(float(v.max()) for v in az.rhat(judged).values()),
+        "smallest ESS": min(
+            float(v.min()) for v in az.ess(judged, method="bulk").values()
+        ),
+    }
+
+
+def nearer(y, unweighted, vector):
+    """Records whose synthetic incomes are on average nearer the real one under Vector.
+
+    Percentages of the records: nearer at all, clearly so (by two standard errors), and
+    clearly farther.
+    """
+    away = [np.abs(z - y) for z in (unweighted, vector)]
+    gap = away[0].mean(axis=0) - away[1].mean(axis=0)
+    error = np.sqrt(sum(a.var(axis=0, ddof=1) / len(a) for a in away))
+    return {
+        "nearer": 100 * np.mean(gap > 0),
+        "clearly nearer": 100 * np.mean(gap > 2 * error),
+        "clearly farther": 100 * np.mean(gap < -2 * error),
+    }
+
+
+def beside_published(s, rows, published):
+    """Risks of ten records of a file beside the published ones."""
+    ranges = pd.cut(s.y[rows], [-10_000, *RANGES.values()], labels=list(RANGES))
+    ours = {name: s.risk[name][rows] for name in MEASURED}
+    return pd.concat(
+        {
+            "this file": pd.DataFrame({"income range": ranges} | ours),
+            "published": published.reset_index(drop=True),
+        },
+        axis=1,
+    )
+
+
+def means_of_ten(studies, ten, published):
+    """Mean risks of ten records of each file, and of the published ones."""
+    table = {
+        f"file {seed}": {name: s.risk[name][ten(s)].mean() for name in MEASURED}
+        for seed, s in studies.items()
+    }
+    table["published"] = published[PUBLISHED[1:]].mean()
+    return pd.DataFrame(table).T[MEASURED]
+
+
+# Figures.
+
+
+def plot_weights(s):
+    """Risk, and the weight made from it, by income."""
+    _, axes = plt.subplots(2, 1, figsize=(9, 5.6), layout="constrained", sharex=True)
+    groups = np.array_split(np.argsort(s.y, kind="stable"), 40)
+    for ax, values, name, label in (
+        (axes[0], s.risk["Unweighted"], "Unweighted", "Identification risk"),
+        (axes[1], s.weights["Vector"], "Vector", "Weight"),
+    ):
+        ax.scatter(
+            s.y,
+            values,
+            s=5,
+            color=COLOURS[name],
+            alpha=0.4,
+            linewidth=0,
+            rasterized=True,
+        )
+        ax.plot(
+            [np.median(s.y[g]) for g in groups],
+            [values[g].mean() for g in groups],
+            color="black",
+            linewidth=1.6,
+            label="mean of 40 groups",
+        )
+        ax.axvline(s.top, color="black", linestyle="--", linewidth=1)
+        ax.set_ylabel(label)
+    axes[0].legend(loc="upper left")
+    axes[1].set_ylim(0.2, 1.03)
+    axes[1].set_xscale("symlog", linthresh=1000, linscale=0.7)
+    axes[1].set_xticks(
+        [0, 1000, 10_000, 100_000, 1_000_000], ["0", "1K", "10K", "100K", "1M"]
+    )
+    axes[1].minorticks_off()
+    axes[1].set_xlim(-9000, 2_400_000)
+    axes[1].set_xlabel("Income (dollars; linear between -1K and 1K)")
+
+
+def plot_densities(s):
+    """Densities of the data and the synthetic files in P1's windows."""
+    _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
+    for ax, (window, (grid, _)) in zip(axes, WINDOWS.items(), strict=True):
+        for name in ("Data", *SYNTHESIZERS):
+            curve = s.curves[name][window].mean(axis=0)
+            ax.plot(
+                grid / 1000, 1e5 * curve, STYLES[name], color=COLOURS[name], label=name
+            )
+        ax.set(xlabel="Income (1,000 dollars)", xlim=(grid[0] / 1000, grid[-1] / 1000))
+    axes[0].set(ylabel="Records (% per 1,000 dollars)", ylim=0)
+    axes[1].set(yscale="log", ylim=(1e-6, 0.1))
+    axes[0].legend()
+
+
+def plot_released(s):
+    """Released against confidential income, one file of each release."""
+    _, axes = plt.subplots(1, 3, figsize=(10, 3.8), layout="constrained", sharey=True)
+    released = {name: s.z[name][0] for name in SYNTHESIZERS} | {"Top-coded": s.coded}
+    for ax, (name, values) in zip(axes, released.items(), strict=True):
+        pp.plots.synthetic_against_data(
+            s.y / 1000, values / 1000, name=name, unit="1,000 dollars", ax=ax
+        )
+        ax.set(xlim=(-20, 800), ylim=(-20, 800))
+    for ax in axes[1:]:
+        ax.set_ylabel("")
+
+
+def plot_fan(s):
+    """Quantiles of the synthetic income of records with similar incomes."""
+    groups = np.array_split(np.argsort(s.y, kind="stable"), 60)
+    centre = np.array([np.median(s.y[g]) for g in groups])
+    keep = centre > 2000
+    _, ax = plt.subplots(figsize=(8, 4.8), layout="constrained")
+    ax.fill_between(
+        centre[keep],
+        0.8 * centre[keep],
+        1.2 * centre[keep],
+        color="#F0E442",
+        alpha=0.7,
+        linewidth=0,
+        label="ball, 20%",
+    )
+    levels = (0.05, 0.25, 0.5, 0.75, 0.95)
+    for name in SYNTHESIZERS:
+        curves = np.transpose([np.quantile(s.more[name][:, g], levels) for g in groups])
+        for level, curve in zip(levels, curves, strict=True):
+            ax.plot(
+                centre[keep],
+                curve[keep],
+                STYLES[name],
+                color=COLOURS[name],
+                linewidth=2 if level == 0.5 else 1,
+                label=name if level == 0.5 else None,
+            )
+    ax.set(
+        xscale="log",
+        xlabel="Confidential income (dollars)",
+        ylabel="Synthetic income (dollars)",
+    )
+    ax.set_yscale("symlog", linthresh=5000, linscale=0.5)
+    ticks = [5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000]
+    labels = ["5K", "10K", "20K", "50K", "100K", "200K", "500K"]
+    ax.set_xticks(ticks, labels)
+    ax.set_yticks([0, *ticks, 1_000_000], ["0", *labels, "1M"])
+    ax.set_ylim(-2000, 1_100_000)
+    ax.minorticks_off()
+    ax.legend(loc="upper left")
+
+
+def plot_risks(s, coded):
+    """Risks of both synthesizers and of the top-coded file."""
+    ax = pp.plots.violins(
+        {name: s.risk[name] for name in (*SYNTHESIZERS, *coded)},
+        ylabel="Identification risk",
+    )
+    for body in ax.collections[2:5]:
+        body.set_facecolor(COLOURS["Top-coded"])
+    ax.set_ylim(-0.03, 1.05)
+    ax.legend(loc="upper left")
+
+
+def plot_radii(by_radius):
+    """Mean risk of each release at several radii."""
+    _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    for name in by_radius:
+        ax.plot(
+            100 * by_radius.index,
+            by_radius[name],
+            "o" + STYLES[name],
+            color=COLOURS[name],
+            markersize=4,
+            label=name,
+        )
+    ax.axvline(20, color="black", linewidth=0.8, linestyle=":")
+    ax.set(
+        xscale="log",
+        xlabel="Radius (% of the income)",
+        ylabel="Mean identification risk",
+        ylim=(0, 1),
+    )
+    ax.set_xticks([2, 5, 10, 20, 30, 50, 80], ["2", "5", "10", "20", "30", "50", "80"])
+    ax.minorticks_off()
+    ax.legend(loc="upper right")
+
+
+# Numbers for the text.
+
+
+def text_on_fits(fits, studies):
+    """How many fits have settled, and the chains of the worst."""
+    seed, name = fits["largest R-hat"].idxmax()
+    s = studies[seed]
+    halves = np.split(s.more[name], 2)  # the first half is from chain 1
+    chain_a, chain_b = (s.risk_of(z).mean() for z in halves)
+    return {
+        "rhat": fits["largest R-hat"].max(),
+        "ess": fits["smallest ESS"].min(),
+        "chain-a": chain_a,
+        "chain-b": chain_b,
+        "worst": f"{name}, seed {seed}",
+        "n-fits": len(fits),
+        "unsettled": (fits["largest R-hat"] > 1.1).sum(),
+    }
+
+
+def text_on_intruder(intruder):
+    """Records alone in their pattern, in the first file and in each."""
+    first = intruder.iloc[:, 0]
+    riskiest = intruder.loc["among the ten riskiest"]
+    return {
+        "patterns": first["patterns"],
+        "alone": first["records alone"],
+        "alone-1": first["mean risk, Unweighted"],
+        "alone-0": first["the same with alone=0"],
+        "alone-weight": first["mean weight of those alone"],
+        "alone-riskiest": ", ".join(f"{v:.0f}" for v in riskiest),
+    }
+
+
+def text_on_bands(bands, weights):
+    """Risk and weight at both ends and in the middle of the incomes."""
+    labels = {"mean weight": "w", "isolation where T = 1": "iso", T: "t"}
+    rows = {"low": 0, "middle": 3, "high": -1}
+    return {
+        f"{label}-{end}": bands[column].iloc[row]
+        for column, label in labels.items()
+        for end, row in rows.items()
+    } | {"weight-mean": weights.mean(), "weight-half": (weights < 0.5).sum()}
+
+
+def text_on_table(table, labels):
+    """Rows of a table by synthesizer, each under a label."""
+    return {
+        f"{label}-{name}": table.loc[row, name]
+        for row, label in labels.items()
+        for name in table
+    }
+
+
+def text_on_utility(compared, studies):
+    """Utility, mean over the files."""
+    labels = {
+        PEAK: "peak",
+        TOP_PEAK: "tail-peak",
+        GIVEN: "given-peak",
+        KS: "ks",
+        TAIL: "tail",
+        ERROR: "error",
+    }
+    tails = [(s.y > 250_000).mean() for s in studies.values()]
+    return text_on_table(over_files(compared), labels) | {
+        "tail-Data": 100 * np.mean(tails)
+    }
+
+
+def text_on_fan(fan, closer):
+    """The fan, and the records that come nearer, mean over the files."""
+    labels = ("t", "corr", "sd", "sd-middle", "low95", "high95", "low50", "high50")
+    return text_on_table(over_files(fan), dict(zip(fan.index, labels, strict=True))) | {
+        row.replace(" ", "-"): v for row, v in closer.mean(axis=1).items()
+    }
+
+
+def text_on_top_coding(s, replacement):
+    """What both replacements leave close, and what they do to the mean."""
+    close = replacement.loc["of them close at 20% (%)"]
+    risk = replacement.loc["mean risk, all records"]
+    return {
+        "top": s.top,
+        "reach": s.top / 0.8,
+        "still-threshold": close["threshold"],
+        "still-mean": close["mean"],
+        "risk-threshold": risk["threshold"],
+        "risk-bymean": risk["mean"],
+        "mean-coded": replacement.loc["mean income", "threshold"],
+        "mean-data": s.y.mean(),
+    }
+
+
+def text_on_risks(s, coded):
+    """Where the risks of the top-coded first file are high, and where they are 0."""
+    replaced, tc = s.y > s.top, s.risk["TC 20%"]
+    return {
+        "tc-above": 100 * (tc[~replaced] > 0.6).mean(),
+        "tc-zero": 100 * (tc[replaced] == 0).mean(),
+        "tc-bulb": (tc == 0).sum(),
+        "tc-bulb-replaced": (tc[replaced] == 0).sum(),
+        "tc-zero-5": 100 * (s.risk["TC 5%"][replaced] == 0).mean(),
+    } | {
+        f"mean-{name.replace(' ', '-').removesuffix('%')}": s.risk[name].mean()
+        for name in coded
+    }
+
+
+def text_on_riskiest(s, ten_means):
+    """How far the risks of the ten riskiest fall, here and in P1."""
+    fall = 1 - ten_means.div(ten_means["Unweighted"], axis=0)
+    ours = {name: s.risk[name][s.riskiest] for name in PUBLISHED[1:]}
+    return {
+        "published-ten-U": ten_means.loc["published", "Unweighted"],
+        "published-ten-V": ten_means.loc["published", "Vector"],
+        "share-again": fall["again"].drop("published").mean(),
+        "share-vector": fall["Vector"].drop("published").mean(),
+        "share-published": fall.loc["published", "Vector"],
+        "high-ten": (s.y[s.riskiest] > 250_000).sum(),
+        "worse-ten": (ours["TC 20%"] > ours["Unweighted"]).sum(),
+        "lower-ten": (ours["Vector"] < ours["Unweighted"]).sum(),
+    }
+
+
+def text_on_fall(lower, studies):
+    """How many risks fall and rise from Unweighted to Vector over many data sets."""
+    means = over_files(lower.T)
+    rise = lower["mean"].xs("Vector", level=1) - lower["mean"].xs("Unweighted", level=1)
+    higher = [
+        s.risk_more["Vector"] > s.risk_more["Unweighted"] for s in studies.values()
+    ]
+    labels = {
+        "mean": "many-mean",
+        "mean of the highest 1%": "many-top",
+        "the ten riskiest of before": "many-ten",
+    }
+    return text_on_table(means, labels) | {
+        "fell": (rise < 0).sum(),
+        "fall": 1 - means.loc["mean", "Vector"] / means.loc["mean", "Unweighted"],
+        "raised": ", ".join(map(str, raised_of_ten(studies))),
+        "risen-all": 100 * np.mean([rows.mean() for rows in higher]),
+    }
+
+
+def raised_of_ten(studies):
+    """How many of the ten largest incomes have a higher risk under Vector, by file."""
+    return [
+        (s.risk_more["Vector"] > s.risk_more["Unweighted"])[s.largest].sum()
+        for s in studies.values()
+    ]
+
+
+def text_on_largest(largest_means, studies):
+    """Risks and weights of the ten largest incomes."""
+    weights = [s.weights["Vector"] for s in studies.values()]
+    ten = [s.weights["Vector"][s.largest] for s in studies.values()]
+    return {
+        "published-raised": (LARGEST["Vector"] > LARGEST["Unweighted"]).sum(),
+        "weight-largest": np.mean([w.mean() for w in ten]),
+        "weight-all": np.mean([w.mean() for w in weights]),
+        "published-large-U": largest_means.loc["published", "Unweighted"],
+        "published-large-V": largest_means.loc["published", "Vector"],
+    }
+
+
+def text_on_releases(tradeoff):
+    """Risk and errors of top-coded and synthetic files."""
+    quarter, usual = tradeoff.loc[QUARTER], tradeoff.loc["top-coded, 2.5%"]
+    by_mean, vector = tradeoff.loc["top-coded, 2.5%, mean"], tradeoff.loc["Vector"]
+    return {
+        "quarter-risk": quarter["mean risk"],
+        "quarter-mean": quarter["mean, error"],
+        "usual-mean": usual["mean, error"],
+        "usual-99": usual["99% quantile, error"],
+        "usual-sd": usual["standard deviation, error"],
+        "bymean-sd": by_mean["standard deviation, error"],
+        "vector-risk": vector["mean risk"],
+        "vector-median": vector["median, error"],
+        "vector-90": vector["90% quantile, error"],
+        "vector-99": vector["99% quantile, error"],
+    }
+
+
+def text_on_radii(by_radius):
+    """Mean risks at 5 and 20%, and how far top-coding is above Vector."""
+    small, usual = by_radius.loc[0.05], by_radius.loc[0.2]
+    return {
+        "r5-tc": small["Top-coded"],
+        "r20-tc": usual["Top-coded"],
+        "r5-u": small["Unweighted"],
+        "r20-u": usual["Unweighted"],
+        "factor-5": small["Top-coded"] / small["Vector"],
+        "factor-20": usual["Top-coded"] / usual["Vector"],
+    }
+
+
+# Checks of claims.
+
+
+def in_words(values, form="{:.2f}"):
+    """Values, one after the other."""
+    return ", ".join(form.format(v) for v in values)
+
+
+def both(table, row, form="{:.3f}"):
+    """A row of a table for both synthesizers, mean over the files."""
+    means = over_files(table).loc[row]
+    return " and ".join(form.format(means[name]) for name in SYNTHESIZERS)
+
+
+def of_one(table, row, name):
+    """A row of a table for one synthesizer, by file."""
+    return table.loc[row].xs(name, level=1)
+
+
+def higher_under_vector(table, row):
+    """Whether a row is higher under Vector than under Unweighted in every file."""
+    return (of_one(table, row, "Vector") > of_one(table, row, "Unweighted")).all()
+
+
+def lower_under_vector(table, row):
+    """Whether a row is lower under Vector than under Unweighted in every file."""
+    return (of_one(table, row, "Vector") < of_one(table, row, "Unweighted")).all()
+
+
+def above_data(compared, row):
+    """Whether a peak of Vector is higher than that of the data, mean over the files."""
+    return over_files(compared).loc[row, "Vector"] > 1
+
+
+def near_the_data(compared):
+    """Whether both synthesizers are near the data, Unweighted nearer, in every file."""
+    vector_near = (of_one(compared, KS, "Vector") < 0.05).all()
+    return higher_under_vector(compared, ERROR) and vector_near
+
+
+def mixed(fan, compared):
+    """Whether Unweighted keeps the distribution and mixes the records, in every file."""
+    return (
+        (of_one(fan, CORRELATION, "Unweighted") < 0.8).all()
+        and (of_one(fan, T, "Unweighted") < 0.5).all()
+        and (of_one(compared, KS, "Unweighted") < 0.03).all()
+    )
+
+
+def wide_fan_with_narrow_ends(fan):
+    """Whether Vector fans out more in the middle and less at both ends."""
+    return higher_under_vector(fan, MIDDLE) and all(
+        lower_under_vector(fan, row) for row in WIDTHS
+    )
+
+
+def only_the_tail(y, coded, top):
+    """Whether top-coding sets what is above the threshold to it, and nothing else."""
+    return np.array_equal(coded, np.where(y > top, top, y))
+
+
+def falling_with_radius(risk, below):
+    """Whether no risk below the threshold is higher at a larger radius."""
+    by_radius = np.array([risk[f"TC {r}%"][below] for r in (5, 10, 20)])
+    return (np.diff(by_radius, axis=0) <= 0).all()
+
+
+def bulb_of_the_tail(risk, below):
+    """Whether most of the top-coded, and hardly any others, are in the bulb at 0."""
+    return (risk[~below] == 0).mean() > 0.5 and (risk[below] < 0.05).mean() < 0.01
+
+
+def synthetic_at_the_bottom(mean_risk):
+    """Whether the means ascend: Vector, Unweighted, top-coded from 20 to 5%."""
+    names = ["Vector", "Unweighted", "TC 20%", "TC 10%", "TC 5%"]
+    return bool((np.diff(mean_risk[names]) > 0).all())
+
+
+def halved(means):
+    """Whether Vector has at most half of the mean of Unweighted."""
+    return means["Vector"] <= 0.5 * means["Unweighted"]
+
+
+def ordered_as_published(risk, income):
+    """Whether nine of ten risks are ordered as in Table 20, and no income is large."""
+    ordered = (risk["Vector"] < risk["Unweighted"]) & (
+        risk["Unweighted"] < risk["TC 20%"]
+    )
+    return ordered.sum() >= 9 and (income < 250_000).all()
+
+
+def large_incomes_safe(coded_risks, largest_means):
+    """Whether top-coding frees eight of ten from risk, and synthesis leaves little."""
+    synthetic = largest_means.loc[:, list(SYNTHESIZERS)].drop("published")
+    freed = all((risk == 0).sum() >= 8 for risk in coded_risks)
+    return freed and (synthetic < 0.15).all(axis=None)
+
+
+def as_in_section_6(released, weights):
+    """Whether there are 20 data sets, and weights from 0 to 1."""
+    return len(released) == 20 and weights.min() >= 0 and weights.max() <= 1
+
+
+def top_coding_protects_its_own(y, coded, risk, top):
+    """Whether top-coding frees incomes far above the threshold, and no others."""
+    below = y <= top
+    return (
+        (risk[y > top / 0.8] == 0).all()
+        and own_close(y, coded)[below].all()
+        and (risk[below] > 0.6).mean() > 0.75
+    )
+
+
+def half_of_top_coding(s):
+    """Whether both synthesizers have less than half the mean risk of top-coding."""
+    return all(
+        s.risk_of(s.z[name], r / 100).mean() < 0.5 * s.risk[f"TC {r}%"].mean()
+        for name in SYNTHESIZERS
+        for r in (5, 10, 20)
+    )
+
+
+def far_above_vector(by_release):
+    """Whether a quarter top-coded still has twice the mean risk of Vector."""
+    quarter, vector = (of_one(by_release, "mean risk", n) for n in (QUARTER, "Vector"))
+    return (quarter > 2 * vector).all()
+
+
+def ranked(by_radius):
+    """Whether top-coding is above Unweighted, and that above Vector, at each radius."""
+    return (
+        (by_radius["Top-coded"] > by_radius["Unweighted"])
+        & (by_radius["Unweighted"] > by_radius["Vector"])
+    ).all()
+
+
+def claims(
+    studies,
+    intruder,
+    compared,
+    fan,
+    closer,
+    ten_means,
+    largest_means,
+    lower,
+    floor,
+    together,
+    by_release,
+    by_radius,
+):
+    """By id of the ledger: what was found, in words, and whether the statement holds."""
+    files, first = list(studies.values()), next(iter(studies.values()))
+    below = [s.y <= s.top for s in files]
+    spread, risks, released = map(over_files, (fan, lower.T, by_release))
+    names = [*SYNTHESIZERS, "TC 5%", "TC 10%", "TC 20%"]
+    mean_risk = pd.Series(
+        {n: np.mean([s.risk[n].mean() for s in files]) for n in names}
+    )
+    riskiest = ten_means.drop("published").mean()
+    largest = largest_means.drop("published").mean()
+    weight = together.loc["mean weight"]
+    steps = together.loc["mean risk", [*SYNTHESIZERS, "Combined"]]
+    radii = by_radius.loc[[0.05, 0.1, 0.2, 0.3]]
+
+    is_mixed = mixed(fan, compared)
+    is_wide = wide_fan_with_narrow_ends(fan)
+    higher_peak = above_data(compared, PEAK)
+    tail_only = all(only_the_tail(s.y, s.coded, s.top) for s in files)
+    falling = all(map(falling_with_radius, [s.risk for s in files], below))
+    fall = risks.loc[["mean", "mean of the highest 1%"]]
+    lower_risk = (fall["Vector"] < fall["Unweighted"]).all()
+    envelope = (
+        "95% width in 1,000 dollars, Unweighted and Vector: "
+        f"lowest 1% {both(fan, WIDTHS[0], '{:.3g}')}, "
+        f"highest 1% {both(fan, WIDTHS[1], '{:,.0f}')}"
+    )
+    sure = closer.mean(axis=1)
+    return {
+        "P1-Fig14": (
+            f"KS {both(compared, KS)}; "
+            f"density error {both(compared, ERROR, '{:.1f}')}; "
+            f"peak {both(compared, PEAK, '{:.2f}')} of the data's",
+            near_the_data(compared) and higher_peak,
+        ),
+        "P1-Fig15": (
+            f"share above 250K: {both(compared, TAIL, '{:.2f}')}%, "
+            f"data {100 * np.mean([(s.y > 250_000).mean() for s in files]):.2f}%; "
+            f"peak there {both(compared, TOP_PEAK, '{:.2f}')} of the data's",
+            above_data(compared, TOP_PEAK),
+        ),
+        "P1-Fig16": (
+            "correlation of the logarithms "
+            f"{in_words(of_one(fan, CORRELATION, 'Unweighted'))}; "
+            f"T = 1 for {spread.loc[T, 'Unweighted']:.3g}",
+            is_mixed,
+        ),
+        "P1-Fig17": (
+            f"sd of the log ratio in the middle {both(fan, MIDDLE, '{:.3g}')}; "
+            f"{envelope}",
+            is_wide,
+        ),
+        "P1-Fig18": (
+            f"{100 * (first.coded == first.y).mean():.1f}% of the points on the line, "
+            f"the others at {first.top:,.0f}",
+            tail_only,
+        ),
+        "P1-Fig19": (
+            "means " + ", ".join(f"{name} {v:.2f}" for name, v in mean_risk.items()),
+            synthetic_at_the_bottom(mean_risk)
+            and falling
+            and all(map(bulb_of_the_tail, [s.risk["TC 5%"] for s in files], below)),
+        ),
+        "P1-Tab20": (
+            "means of ten: "
+            + ", ".join(f"{name} {v:.2f}" for name, v in riskiest.items()),
+            halved(riskiest)
+            and all(
+                ordered_as_published(
+                    {name: s.risk[name][s.riskiest] for name in PUBLISHED[1:]},
+                    s.y[s.riskiest],
+                )
+                for s in files
+            ),
+        ),
+        "P1-Tab21": (
+            "means of ten: "
+            + ", ".join(f"{name} {largest[name]:.3f}" for name in PUBLISHED[1:])
+            + f"; higher under Vector over {len(first.more['Vector'])} data sets: "
+            f"{in_words(raised_of_ten(studies), '{}')} of 10",
+            large_incomes_safe(
+                [s.risk["TC 20%"][s.largest] for s in files], largest_means
+            ),
+        ),
+        "P1-Set11": (
+            f"20 data sets from each of {2 * len(files)} fits; "
+            f"weights from {min(s.weights['Vector'].min() for s in files):.2f} to 1, "
+            f"mean {np.mean([s.weights['Vector'].mean() for s in files]):.2f}",
+            all(as_in_section_6(s.z["Vector"], s.weights["Vector"]) for s in files),
+        ),
+        "P1-Set12": (
+            f"{in_words(intruder.loc['patterns'], '{:.0f}')} of 800 patterns, "
+            f"{in_words(intruder.loc['records alone'], '{:.0f}')} records alone; "
+            "TC risks never rise with r below the threshold",
+            (intruder.loc["patterns"] <= 800).all() and falling,
+        ),
+        "P1-Claim20": (
+            f"KS {in_words(of_one(compared, KS, 'Unweighted'), '{:.3f}')}; "
+            f"correlation of the logarithms {spread.loc[CORRELATION, 'Unweighted']:.3g}",
+            is_mixed,
+        ),
+        "P1-Claim21": (
+            f"main mode {in_words(of_one(compared, PEAK, 'Vector'))} of the data's "
+            f"peak; above 250K {in_words(of_one(compared, TOP_PEAK, 'Vector'))}, "
+            f"as a density of its own {in_words(of_one(compared, GIVEN, 'Vector'))}",
+            higher_peak,
+        ),
+        "P1-Claim22": (
+            f"{envelope}; clearly nearer {sure['clearly nearer']:.1f}% of the records, "
+            f"clearly farther {sure['clearly farther']:.0f}%",
+            is_wide and (closer.loc["nearer"] > 0).all(),
+        ),
+        "P1-Claim23": ("no income up to the threshold changed", tail_only),
+        "P1-Claim24": (
+            f"mean {fall.loc['mean', 'Unweighted']:.3f} to "
+            f"{fall.loc['mean', 'Vector']:.3f}, highest 1% "
+            f"{fall.iloc[1]['Unweighted']:.3f} to {fall.iloc[1]['Vector']:.3f}",
+            lower_risk,
+        ),
+        "P1-Claim25": (
+            f"risk 0 above {first.top / 0.8:,.0f}; T = 1 for all below the threshold, "
+            "and a risk above 0.6 for "
+            + in_words(
+                [
+                    100 * (s.risk["TC 20%"][rows] > 0.6).mean()
+                    for s, rows in zip(files, below, strict=True)
+                ],
+                "{:.0f}",
+            )
+            + "% of them",
+            all(
+                top_coding_protects_its_own(s.y, s.coded, s.risk["TC 20%"], s.top)
+                for s in files
+            ),
+        ),
+        "P1-Claim26": (
+            f"mean risk Vector {mean_risk['Vector']:.3f}, "
+            f"top-coded {mean_risk['TC 20%']:.3f}; 99% quantile off by "
+            f"{released.loc['99% quantile, error', 'Vector']:.1f}% and "
+            f"{released.loc['99% quantile, error', 'top-coded, 2.5%']:.0f}%, "
+            f"median by {released.loc['median, error', 'Vector']:.1f}% and 0%",
+            all(map(half_of_top_coding, files)),
+        ),
+        "P1-Claim38": (
+            f"one model: mean risk {in_words(steps, '{:.3f}')}; "
+            f"shuffled in the file {floor.loc['shuffled in the file'].mean():.3f}",
+            (np.diff(steps) < 0).all() and lower_risk,
+        ),
+        "P1-Fut1": (
+            f"weights {weight['Combined'] / weight['Vector']:g} times Vector's: mean risk {steps['Vector']:.3f} to "
+            f"{steps['Combined']:.3f}, KS {together.loc[KS, 'Vector']:.3f} to "
+            f"{together.loc[KS, 'Combined']:.3f}",
+            steps["Combined"] < steps["Vector"],
+        ),
+        "P1-Fut2": (
+            f"a quarter top-coded: mean risk {released.loc['mean risk', QUARTER]:.2f}, "
+            f"mean income off by {released.loc['mean, error', QUARTER]:.0f}%; "
+            f"Vector {released.loc['mean risk', 'Vector']:.3f} and "
+            f"{released.loc['mean, error', 'Vector']:.1f}%",
+            far_above_vector(by_release),
+        ),
+        "P1-Fut3": (
+            "mean risk at 5, 10, 20, 30%: "
+            + "; ".join(f"{name} {in_words(radii[name], '{:.3f}')}" for name in radii),
+            ranked(radii),
+        ),
+    }

@@ -1,0 +1,912 @@
+"""Tables of the papers, figures, values for the text and checks of the chapter."""
+
+import arviz as az
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from scipy import special, stats
+
+import pseudopost as pp
+
+FAMILIES = {
+    family: (family, f"{family}, c = 1.5", f"{family}, g = 0.1")
+    for family in ("Pairwise", "Marginal")
+}
+SETTINGS = ((1, 0), (1.5, 0), (1, 0.1))  # c and g of a family
+P, PC, PG = FAMILIES["Pairwise"]
+M, MC, MG = FAMILIES["Marginal"]
+QUANTITIES = ["mean", "median", "90% quantile", "Earner 2"]
+JUDGED = QUANTITIES[1:]
+ERROR, DISTANCE = "error of three estimates (%)", "distance of distributions (%)"
+MEAN_RISK, TAIL_RISK = "mean risk", "risk of the riskiest 1%"
+COLOURS = pp.plots.PALETTE
+LABELS = {
+    "u": "Unweighted",
+    "m": M,
+    "mc": MC,
+    "mg": MG,
+    "p": P,
+    "pc": PC,
+    "pg": PG,
+    "o3": "order 3",
+    "o4": "order 4",
+    "s": "Scalar, 0.27",
+}
+
+# P2, Tables 6 and 7, and Tables 1 to 4 of the supplement: estimate, low and high.
+PUBLISHED = {
+    "Data": (
+        (72090.26, 70127.02, 74053.50),
+        (50225.15, 48995.01, 52000.00),
+        (153916.30, 147582.40, 159603.80),
+        (-45826.20, -49816.29, -41836.11),
+    ),
+    "Unweighted": (
+        (72377.12, 70412.90, 74415.81),
+        (50538.50, 49043.63, 52115.76),
+        (152597.10, 147647.40, 157953.80),
+        (-46017.29, -50239.20, -41795.37),
+    ),
+    P: (
+        (73184.83, 70887.88, 75626.18),
+        (51692.10, 50235.51, 53052.61),
+        (145968.90, 141137.70, 150867.30),
+        (-44028.77, -49340.69, -38716.85),
+    ),
+    PC: (
+        (71695.49, 69780.83, 73708.90),
+        (51791.43, 50339.41, 53283.75),
+        (145299.70, 140864.00, 149948.70),
+        (-43544.92, -47654.14, -39435.71),
+    ),
+    PG: (
+        (72421.46, 70393.96, 74544.11),
+        (51403.06, 49975.29, 52869.75),
+        (149157.80, 144024.70, 154207.60),
+        (-44827.57, -49289.40, -40365.73),
+    ),
+    M: (
+        (76641.95, 72638.03, 81817.03),
+        (54229.08, 52877.58, 55537.29),
+        (134582.40, 130716.50, 138516.00),
+        (-34738.85, -46792.90, -22684.81),
+    ),
+    MC: (
+        (71527.38, 69352.11, 73889.61),
+        (54376.32, 53081.17, 55702.35),
+        (132463.70, 129035.50, 136299.90),
+        (-37687.76, -42755.65, -32619.88),
+    ),
+    MG: (
+        (72950.40, 70645.43, 75375.39),
+        (52664.07, 51309.78, 54073.17),
+        (142526.50, 138046.80, 147128.40),
+        (-40759.53, -46084.41, -35434.64),
+    ),
+}
+
+
+# Tables
+
+
+def convergence(fit):
+    """R-hat and effective sample size of the hardest label-invariant quantity."""
+    judged = fit["label_invariant"].to_dataset()
+    return {
+        "largest R-hat": max(float(v.max()) for v in az.rhat(judged).values()),
+        "smallest ESS": min(float(v.min()) for v in az.ess(judged).values()),
+    }
+
+
+def convergence_by_file(studies):
+    """Convergence of every fit, one column for each file."""
+    judged = {
+        f"file {seed}": pd.DataFrame(
+            {name: convergence(fit) for name, fit in study.fits.items()}
+        ).T
+        for seed, study in studies.items()
+    }
+    return pd.concat(judged, axis=1).swaplevel(axis=1).sort_index(axis=1)
+
+
+def interval_in_thousands(interval):
+    """Estimate and interval as text, in 1,000 dollars."""
+    estimate, low, high = (
+        f"{v:,.1f}" if abs(v) < 1e6 else f"{v:.1e}" for v in np.asarray(interval) / 1000
+    )
+    return f"{estimate} [{low}, {high}]"
+
+
+def beside_published(ours, family):
+    """Published and own estimates of a family, in 1,000 dollars.
+
+    `ours` has by file and name what `PUBLISHED` has by name.
+    """
+    rows = {
+        (quantity, name): {"published": PUBLISHED[name][k]}
+        | {f"file {seed}": ours[seed][name][k] for seed in ours}
+        for k, quantity in enumerate(QUANTITIES)
+        for name in ("Data", "Unweighted", *FAMILIES[family])
+    }
+    return pd.DataFrame(rows).T.map(interval_in_thousands)
+
+
+def published_estimates():
+    """Published estimates of the four quantities, by name."""
+    return pd.DataFrame(
+        {name: np.array(rows)[:, 0] for name, rows in PUBLISHED.items()}, QUANTITIES
+    ).T
+
+
+def shown_in_plane(both):
+    """Columns of the table of all variants, each in a format of its own."""
+    forms = dict.fromkeys(("ordinary share", "mean weight"), "{:z.3f}")
+    forms |= dict.fromkeys((MEAN_RISK, TAIL_RISK, "risk of the largest 5%"), "{:.3f}")
+    forms |= dict.fromkeys((ERROR, DISTANCE), "{:.1f}")
+    forms |= dict.fromkeys(("90% quantile", "spread over files"), "{:,.0f}")
+    forms |= {"largest R-hat": "{:.2f}"}
+    table = pd.DataFrame({name: both[name].map(f.format) for name, f in forms.items()})
+    return table.rename(columns={ERROR: "error (%)", DISTANCE: "distance (%)"})
+
+
+def nearly_empty(study, name, limit=0.001, draws=100):
+    """Records drawn from components of a small share, and how wide these are."""
+    posterior = study.fits[name]["posterior"].to_dataset()
+    flat = posterior.stack(sample=("chain", "draw"))  # noqa: PD013
+    rows = np.linspace(0, flat.sizes["sample"] - 1, draws).astype(int)
+    flat = flat.isel(sample=rows).transpose("sample", "component", ...)
+    records, widths = [], []
+    for pi, beta, sigma in zip(
+        *(flat[v].to_numpy() for v in ("pi", "beta", "sigma")), strict=True
+    ):
+        small = pi < limit
+        means = study.model.X @ beta.T
+        log_density = stats.norm.logpdf(study.model.log_y[:, None], means, sigma)
+        log_pi = np.log(np.maximum(pi, 1e-300))
+        share = special.softmax(log_pi + log_density, axis=1)
+        records.append(share[:, small].sum())
+        widths.extend(sigma[small])
+    return {
+        "records per synthetic file": np.mean(records),
+        "sigma, median": np.median(widths),
+        "sigma, 99% quantile": np.quantile(widths, 0.99),
+        "mean weight": study.weights[name].mean(),
+    }
+
+
+def nearer(error, variant, base, quantities):
+    """In how many quantities the variant has the smaller error."""
+    return int((error.loc[variant, quantities] < error.loc[base, quantities]).sum())
+
+
+def comparisons(published, error, error_by_file):
+    """In how many quantities an adjusted variant is nearer to the data than another."""
+    pairs = ((PG, P), (PC, P), (MG, M), (MC, M), (PG, MG), (PC, MC))
+    rows = {
+        f"{variant}, nearer to the data than {base}": {
+            "published, of 4": nearer(published, variant, base, QUANTITIES),
+            "ours, of 3": nearer(error, variant, base, JUDGED),
+        }
+        | {
+            f"file {seed}, of 3": nearer(by_file.droplevel(0), variant, base, JUDGED)
+            for seed, by_file in error_by_file.groupby(level=0)
+        }
+        for variant, base in pairs
+    }
+    return pd.DataFrame(rows).T
+
+
+# Values for the text
+
+
+def by_label(prefix, values, labels):
+    """Values of some variants under the names ``prefix-label``."""
+    return {f"{prefix}-{label}": values[LABELS[label]] for label in labels.split()}
+
+
+def numbers_of_levels(levels):
+    """Levels of the weights, and what it takes to lift or clip them."""
+    pairwise, marginal = levels.loc[P], levels.loc[M]
+    top = "median, top 5% of incomes"
+    return {
+        "pw-median": pairwise["median"],
+        "pw-min": pairwise["smallest"],
+        "pw-top": pairwise[top],
+        "ones": int(pairwise["exactly 1"]),
+        "m-min": marginal["smallest"],
+        "m-top": marginal[top],
+        "m-median": marginal["median"],
+        "c-all": 1 / marginal["smallest"],
+        "c-all-pw": 1 / pairwise["smallest"],
+        "c-clip": 1 / pairwise["largest below 1"],
+        "loss-ratio": 1 / pairwise["median"],
+    }
+
+
+def numbers_of_shares(seen):
+    """Ordinary shares, the line of Pairwise, and the weighted quantiles."""
+    line = seen.loc[P]
+    return {
+        **by_label("share", 100 * seen["ordinary share"], "m mg p pg o4"),
+        "line-a": line["a"],
+        "line-b": line["b"],
+        "line-r2": 100 * line["R squared"],
+        "line-ratio": line["a"] / line["b"],
+        "order4-r2": seen.loc["order 4", "R squared"],
+        **by_label("seen-q90", seen["weighted 90% quantile"], "m mc p pc u"),
+    }
+
+
+def numbers_of_convergence(fits):
+    """Best and worst of the fits."""
+    rhat = fits["largest R-hat"]
+    return {
+        "rhat-worst": rhat.max().max(),
+        "rhat-median": np.median(rhat),
+        "ess-worst": fits["smallest ESS"].min().min(),
+        "worst-fit": f"{rhat.max(axis=1).idxmax()}, {rhat.max().idxmax()}",
+    }
+
+
+def numbers_of_means(spread, empty):
+    """Enormous incomes, and the widths of nearly empty components."""
+    file, name = worst = spread["highest mean"].idxmax()
+    return {
+        "largest-synthetic": spread["largest income"].max() / 1e6,
+        "largest-weighted": spread["its share of that file (%)"].max(),
+        "worst-mean": f"{name}, {file}",
+        "worst-mean-value": spread["highest mean"].max() / 1000,
+        "worst-mean-median": spread.loc[worst, "median of the means"] / 1000,
+        "sigma-wide": empty["sigma, 99% quantile"].max(),
+        "factor": np.exp(1.5 * 3),
+    }
+
+
+def numbers_of_errors(error):
+    """Errors of the variants in per cent."""
+    labels = "p pc pg m mc mg o4 u"
+    return {
+        **by_label("median", 100 * error["median"], labels),
+        **by_label("q90", 100 * error["90% quantile"], labels),
+        **by_label("earner", 100 * error["Earner 2"], labels),
+    }
+
+
+def numbers_of_risks(risk):
+    """Levels of the risks, the steps by c and g, and the way back to Unweighted."""
+    weighted = risk["mean"].filter(regex="Marginal|Pairwise|order")
+    found = {
+        "mean-weighted": weighted.mean(),
+        "mean-range": np.ptp(weighted),
+        "mean-unweighted": risk.loc["Unweighted", "mean"],
+    }
+    for label, name in (("c", PC), ("g", PG)):
+        found[f"way-{label}"] = 100 * way_back(risk, name, "riskiest 1%")
+        found[f"way-mean-{label}"] = 100 * way_back(risk, name, "mean")
+    for label, name, base in (
+        ("pc", PC, P),
+        ("pg", PG, P),
+        ("mc", MC, M),
+        ("mg", MG, M),
+    ):
+        step = risk.loc[name] - risk.loc[base]
+        found[f"up-mean-{label}"] = step["mean"]
+        found[f"up-tail-{label}"] = step["riskiest 1%"]
+        found[f"up-top-{label}"] = step["largest"]
+    return found
+
+
+def numbers_of_plane(plane):
+    """Coordinates of the variants."""
+    labels = "m p pc pg o3 o4 s u"
+    return {
+        **by_label("err", plane[ERROR], labels),
+        **by_label("risk", plane[MEAN_RISK], labels),
+        **by_label("tail", plane[TAIL_RISK], labels),
+        **by_label("dist", plane[DISTANCE], labels),
+        **by_label("big", plane["risk of the largest 5%"], labels),
+    }
+
+
+def numbers_of_both(both):
+    """Error, tail and scatter between files as c goes up and g goes down."""
+    names = {
+        "c07": "Pairwise, c = 0.7",
+        "c1": P,
+        "c15": PC,
+        "gm": "Pairwise, g = -0.1",
+        "s": "Scalar, 0.27",
+        "u": "Unweighted",
+    }
+    columns = {"err": ERROR, "tail": TAIL_RISK, "sd": "spread over files"}
+    return {
+        f"here-{short}-{label}": both.loc[name, column]
+        for label, name in names.items()
+        for short, column in columns.items()
+    }
+
+
+# Figures
+
+
+def colour_of(name):
+    """Colour of a variant: that of its family."""
+    return COLOURS[P if "order" in name else name.split(",")[0]]
+
+
+def show_weights(income, weights, family):
+    """Weights of the three settings of a family against income."""
+    axes = plt.subplots(1, 3, figsize=(9.5, 3.4), layout="constrained", sharey=True)[1]
+    for ax, name in zip(axes, FAMILIES[family], strict=True):
+        pp.plots.weights_against_values(
+            income / 1000,
+            weights[name],
+            name=family,
+            xlabel="Income (1,000 dollars)",
+            ax=ax,
+        )
+        ax.set_xscale("symlog", linthresh=10, linscale=0.6)
+        ax.set_xticks([-5, 0, 10, 100, 1000], ["-5", "0", "10", "100", "1,000"])
+        ax.minorticks_off()
+        ax.set_title(name, fontsize=10)
+    axes[1].set_ylabel("")
+    axes[2].set_ylabel("")
+    axes[0].legend(loc="upper right", fontsize=8)
+
+
+def show_risks(risk, family):
+    """Risks of the data, the unweighted synthesizer and the settings of a family."""
+    ax = plt.subplots(figsize=(8, 3.8), layout="constrained")[1]
+    names = ("Data", "Unweighted", *FAMILIES[family])
+    pp.plots.violins(
+        {name.replace(", ", ",\n"): risk[name] for name in names},
+        ylabel="Identification risk",
+        middle="mean",
+        ax=ax,
+    )
+    for body in ax.collections[2:5]:
+        body.set_facecolor(COLOURS[family])
+    ax.set_ylim(-0.03, 1.03)
+    ax.legend(loc="upper right")
+
+
+def show_plane(plane, points):
+    """Variants by two errors and two risks; small dots are single files."""
+    marks = {"Marginal": "o", "Pairwise": "o", "c = 1.5": "^", "g = 0.1": "s"}
+    marks |= {"order 3": "P", "order 4": "X", "Unweighted": "D", "0.27": "*"}
+    fig, axes = plt.subplots(2, 2, figsize=(9.5, 8), layout="constrained")
+    pairs = [(y, x) for y in (ERROR, DISTANCE) for x in (MEAN_RISK, TAIL_RISK)]
+    for ax, (y, x) in zip(axes.flat, pairs, strict=True):
+        for name, row in plane.iterrows():
+            cloud = points.xs(name, level=1)
+            ax.plot(cloud[x], cloud[y], ".", color=colour_of(name), alpha=0.45)
+            ax.plot(
+                row[x],
+                row[y],
+                marker=marks[name.split(", ")[-1]],
+                linestyle="",
+                color=colour_of(name),
+                markeredgecolor="black",
+                markeredgewidth=0.8,
+                markersize=9,
+                label=name,
+            )
+        ax.set(xlabel=x.capitalize(), ylabel=y.capitalize())
+        ax.set_ylim(bottom=0)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=3)
+
+
+def show_quantile_by_share(income, marginal, both):
+    """90% quantiles by the ordinary share, and those of the weighted data."""
+    ax = plt.subplots(figsize=(8, 4.2), layout="constrained")[1]
+    mixing = np.linspace(0, 1, 60)
+    ax.plot(
+        100 * mixing,
+        np.array([mixed_quantile(income, marginal, lam) for lam in mixing]) / 1000,
+        color="black",
+        linewidth=1,
+        label="confidential file, marginal weights mixed with equal ones",
+    )
+    texts = {name: name for name in both.index}
+    texts |= {P: "Pairwise, c = 0.7, 1, 1.5", M: "Marginal, c = 1, 1.5"}
+    texts |= dict.fromkeys(("Pairwise, c = 0.7", PC, MC), "")
+    places = {
+        "Pairwise, g = -0.1": (-7, 4, "right"),
+        "order 3": (-12, 9, "left"),
+        "order 4": (8, 3, "left"),
+    }
+    for name, row in both.iterrows():
+        x, y = 100 * row["ordinary share"], row["90% quantile"] / 1000
+        ax.plot(x, y, "o", color=colour_of(name), markeredgecolor="black", markersize=7)
+        usual = (-7, -2, "right") if x > 95 else (6, -10, "left")
+        *offset, side = places.get(name, usual)
+        ax.annotate(
+            texts[name],
+            (x, y),
+            xytext=offset,
+            ha=side,
+            textcoords="offset points",
+            fontsize=8,
+        )
+    ax.set(
+        xlabel="Ordinary share of the weights (%)",
+        ylabel="90% quantile (1,000 dollars)",
+    )
+    ax.legend(loc="upper left", fontsize=8)
+
+
+def mixed_quantile(income, marginal, share, q=0.9):
+    """Quantile under marginal weights mixed with equal ones."""
+    weights = share / len(income) + (1 - share) * marginal / marginal.sum()
+    return np.quantile(income, q, weights=weights, method="inverted_cdf")
+
+
+# Checks of the claims
+
+
+def is_adjusted(weights, losses, family):
+    """Whether the variants are the family scaled and shifted, with only losses at 1."""
+    return all(
+        np.allclose(weights[name], np.minimum(c * weights[family] + g, 1))
+        and np.array_equal(weights[name] == 1, losses)
+        for name, (c, g) in zip(FAMILIES[family], SETTINGS, strict=True)
+    )
+
+
+def is_adjusted_everywhere(weights, incomes, family):
+    """Whether they are in every file."""
+    return all(
+        is_adjusted(weights[seed], incomes[seed] < 0, family) for seed in incomes
+    )
+
+
+def share_near_quarter(pairwise):
+    """Share of the pairwise weights within 0.10 of 0.25."""
+    return (np.abs(pairwise - 0.25) < 0.1).mean()
+
+
+def has_published_levels(pairwise, income):
+    """Whether pairwise weights have the levels that P2 reports."""
+    return bool(
+        share_near_quarter(pairwise) > 0.75
+        and 0.05 <= pairwise.min() <= 0.15
+        and pairwise[income > np.quantile(income, 0.99)].max() < 0.2
+        and np.array_equal(pairwise == 1, income < 0)
+    )
+
+
+def range_of_weights(weights):
+    """Range, median and number of weights of 1, in words."""
+    return (
+        f"{weights.min():.3f} to {weights[weights < 1].max():.2f}, "
+        f"median {np.median(weights):.2f}; {(weights == 1).sum()} at 1"
+    )
+
+
+def farthest(average, family, quantity):
+    """Largest relative difference from the published estimates."""
+    names = ["Data", "Unweighted", *FAMILIES[family]]
+    published = published_estimates().loc[names, quantity]
+    return (average.loc[names, quantity] / published - 1).abs().max()
+
+
+def on_side(average, family, quantity, sign):
+    """Whether all variants are larger (1) or smaller (-1) in size than the data."""
+    size = average[quantity].abs()
+    return bool((sign * (size[list(FAMILIES[family])] - size["Data"]) > 0).all())
+
+
+def shift_helps(error, family, quantity):
+    """Whether g = 0.1 is nearer to the data than g = 0."""
+    return bool(error.loc[FAMILIES[family][2], quantity] < error.loc[family, quantity])
+
+
+def estimates_in_words(average, family, quantity):
+    """Estimates of a family and of the data, in 1,000 dollars."""
+    thousands = average[quantity] / 1000
+    values = ", ".join(f"{thousands[name]:.1f}" for name in FAMILIES[family])
+    return f"{quantity} {values}; data {thousands['Data']:.1f}"
+
+
+def improves(error, variant, base):
+    """Whether the mean error is clearly smaller, and none of the three much larger."""
+    gain = error.loc[base, JUDGED] - error.loc[variant, JUDGED]
+    return bool(gain.mean() >= 0.005 and gain.min() > -0.01)
+
+
+def errors_in_words(error, *names):
+    """Mean of the three errors of some variants."""
+    mean = 100 * error[JUDGED].mean(axis=1)
+    return "mean error (%): " + "; ".join(f"{name}: {mean[name]:.1f}" for name in names)
+
+
+def rise(risk, variant, base, measure):
+    """How much higher a measure of risk is under a variant than under its base."""
+    return risk.loc[variant, measure] - risk.loc[base, measure]
+
+
+def rise_in_words(risk, variant, base):
+    """Rise in the mean, in the tail and in the largest risk."""
+    mean, tail, largest = (
+        rise(risk, variant, base, measure)
+        for measure in ("mean", "riskiest 1%", "largest")
+    )
+    return (
+        f"{variant}: mean {mean:+.4f}, riskiest 1% {tail:+.4f}, largest {largest:+.3f}"
+    )
+
+
+def tail_moves(risk, variant, base, sign):
+    """Whether the tail is longer (1) or shorter (-1)."""
+    return bool(sign * rise(risk, variant, base, "riskiest 1%") > 0)
+
+
+def is_safer(risk, family):
+    """Whether all variants are below Unweighted in the mean and in the tail."""
+    return all(
+        rise(risk, name, "Unweighted", measure) < 0
+        for name in FAMILIES[family]
+        for measure in ("mean", "riskiest 1%")
+    )
+
+
+def risks_in_words(risk, family):
+    """Mean and tail of Unweighted and of a family."""
+    rows = risk.loc[["Unweighted", *FAMILIES[family]]]
+    means = ", ".join(f"{v:.3f}" for v in rows["mean"])
+    tails = ", ".join(f"{v:.3f}" for v in rows["riskiest 1%"])
+    return f"means {means}; tails {tails}"
+
+
+def way_back(risk, variant, measure):
+    """How much of what Pairwise has gained over Unweighted a variant gives back."""
+    return rise(risk, variant, P, measure) / rise(risk, "Unweighted", P, measure)
+
+
+def is_unchanged(weights, raw):
+    """Whether c = 1 and g = 0 leave the pairwise weights as they were."""
+    return all(
+        np.array_equal(pp.adjust_weights(raw[seed][2], 1, 0), weights[seed][P])
+        for seed in weights
+    )
+
+
+def claims_on_equations(toy, weights, incomes, data_risk, unchanged):
+    """Equations 16 and 17, and Equation 2 of the supplement."""
+    pairwise = is_adjusted_everywhere(weights, incomes, P)
+    marginal = all(
+        np.allclose(
+            weights[seed][MC][income >= 0],
+            pp.marginal_weights(data_risk[seed], 1.5)[income >= 0],
+        )
+        for seed, income in incomes.items()
+    )
+    stretched, lowered = toy["c = 1.5, g = 0"], toy["c = 1, g = -0.1"]
+    return {
+        "P2-Eq16": (
+            "equal on every file and in the toy table",
+            pairwise and np.allclose(stretched, [0, 0.075, 0.3, 0.75, 1, 1]),
+        ),
+        "P2-Eq17": (
+            "equal; clipped at 0 as well",
+            pairwise and unchanged and np.allclose(lowered, [0, 0, 0.1, 0.4, 0.6, 0.9]),
+        ),
+        "P2-SuppEq02": (
+            "equal on every file",
+            is_adjusted_everywhere(weights, incomes, M) and marginal,
+        ),
+    }
+
+
+def gains_of_toy(toy, setting):
+    """What the weights 0.2 and 0.5 gain under a setting."""
+    return toy.set_index("weight").loc[[0.2, 0.5], setting].to_numpy() - [0.2, 0.5]
+
+
+def claims_on_toys(toy):
+    """P2's two examples."""
+    small, large = gains_of_toy(toy, "c = 1.5, g = 0")
+    return {
+        "P2-Toy2": (f"0.5 to {0.5 + large:.2f}", np.isclose(large, 0.25)),
+        "P2-Toy3": (f"0.2 to {0.2 + small:.2f}", np.isclose(small, 0.1)),
+    }
+
+
+def claims_on_procedure(n_fits, again, synthetic, unchanged):
+    """The algorithm: refitted, repeatable, and with another result than before."""
+    return {
+        "P2-AlgU3": (
+            f"run {n_fits} times; the same seed gives the same files",
+            np.array_equal(again, synthetic[PG])
+            and unchanged
+            and not np.allclose(synthetic[PG], synthetic[P]),
+        )
+    }
+
+
+def claims_on_settings(variants):
+    """Constants of the two families."""
+    used = {
+        family: [variants[name][1:] for name in names]
+        for family, names in FAMILIES.items()
+    }
+    return {
+        claim: (
+            ", ".join(f"({c:g}, {g:g})" for c, g in used[family]),
+            used[family] == list(SETTINGS),
+        )
+        for claim, family in (("P2-Set07", P), ("P2-Set08", M))
+    }
+
+
+def claims_on_weight_figures(weights, incomes):
+    """Levels of the weights of both families."""
+    first = weights[min(weights)]
+    level = all(has_published_levels(weights[k][P], incomes[k]) for k in incomes)
+    lower = all((weights[k][M] < weights[k][P])[incomes[k] >= 0].all() for k in incomes)
+    pairwise, marginal = (is_adjusted_everywhere(weights, incomes, f) for f in (P, M))
+    return {
+        "P2-Fig10": (range_of_weights(first[P]), level),
+        "P2-Fig11": (range_of_weights(first[PC]), level and pairwise),
+        "P2-Fig12": (range_of_weights(first[PG]), level and pairwise),
+        "P2-SuppFig06": (range_of_weights(first[M]), lower),
+        "P2-SuppFig07": (range_of_weights(first[MC]), lower and marginal),
+        "P2-SuppFig08": (range_of_weights(first[MG]), lower and marginal),
+    }
+
+
+def claims_on_pairwise_tables(average, error):
+    """Tables 6 and 7."""
+    mean, median, tail, earner = (
+        estimates_in_words(average, P, quantity) for quantity in QUANTITIES
+    )
+    return {
+        "P2-Tab06": (
+            f"{mean}; {median}",
+            farthest(average, P, "mean") < 0.15
+            and farthest(average, P, "median") < 0.15
+            and on_side(average, P, "median", 1),
+        ),
+        "P2-Tab07": (
+            f"{tail}; {earner}",
+            farthest(average, P, "90% quantile") < 0.15
+            and farthest(average, P, "Earner 2") < 0.2
+            and on_side(average, P, "90% quantile", -1)
+            and on_side(average, P, "Earner 2", -1)
+            and shift_helps(error, P, "90% quantile"),
+        ),
+    }
+
+
+def claims_on_marginal_tables(average, error):
+    """Tables 1 to 4 of the supplement."""
+    mean, data = average["mean"], average.loc["Data", "mean"]
+    holds = {
+        "mean": farthest(average, M, "mean") < 0.15 and mean[M] > data < mean[MG],
+        "median": farthest(average, M, "median") < 0.15
+        and on_side(average, M, "median", 1),
+        "90% quantile": farthest(average, M, "90% quantile") < 0.15
+        and on_side(average, M, "90% quantile", -1)
+        and shift_helps(error, M, "90% quantile"),
+        "Earner 2": farthest(average, M, "Earner 2") < 0.2
+        and on_side(average, M, "Earner 2", -1)
+        and shift_helps(error, M, "Earner 2"),
+    }
+    return {
+        f"P2-SuppTab0{k}": (estimates_in_words(average, M, quantity), holds[quantity])
+        for k, quantity in enumerate(QUANTITIES, start=1)
+    }
+
+
+def claims_on_violins(risk):
+    """Both families are safer than Unweighted."""
+    return {
+        "P2-Fig13": (risks_in_words(risk, P), is_safer(risk, P)),
+        "P2-SuppFig09": (risks_in_words(risk, M), is_safer(risk, M)),
+    }
+
+
+def claim_on_constants(toy, pairwise):
+    """The constant c stretches, g shifts, and a large c leads to weights of 1."""
+    stretched = gains_of_toy(toy, "c = 1.5, g = 0")
+    moved = gains_of_toy(toy, "c = 1, g = 0.1")
+    grown = pp.adjust_weights(pairwise, 1 / pairwise.min())
+    return {
+        "P2-Claim18": (
+            f"0.2 and 0.5 gain {stretched[0]:.2f} and {stretched[1]:.2f} by c, "
+            f"{moved[0]:.2f} and {moved[1]:.2f} by g",
+            stretched[1] > stretched[0]
+            and np.allclose(moved, 0.1)
+            and (grown == 1).all()
+            and toy.set_index("weight").loc[0, "c = 100, g = 0"] == 0,
+        )
+    }
+
+
+def claim_on_levels(weights, incomes):
+    """Levels of the pairwise weights."""
+    first = weights[min(weights)][P]
+    quarter = np.mean([share_near_quarter(weights[k][P]) for k in incomes])
+    return {
+        "P2-Claim19": (
+            f"{100 * quarter:.0f}% within 0.10 of 0.25; smallest {first.min():.3f}; "
+            f"{(first == 1).sum()} at 1",
+            all(has_published_levels(weights[k][P], incomes[k]) for k in incomes),
+        )
+    }
+
+
+def claims_on_pairwise_errors(published, error):
+    """The constant g improves every measure of Pairwise, and c improves it too."""
+    by_shift = nearer(published, PG, P, QUANTITIES)
+    by_scale = nearer(published, PC, P, QUANTITIES)
+    gain = error.loc[P, JUDGED] - error.loc[PG, JUDGED]
+    return {
+        "P2-Claim20": (
+            f"published: nearer in {by_shift} of 4; ours: "
+            f"{errors_in_words(error, P, PG)}",
+            by_shift == 4 and (gain >= 0.005).all(),
+        ),
+        "P2-Claim21": (
+            f"published: nearer in {by_scale} of 4; ours: "
+            f"{errors_in_words(error, P, PC)}",
+            by_scale > 2 and improves(error, PC, P),
+        ),
+    }
+
+
+def claims_on_pairwise_risks(risk):
+    """Mean and tail of Pairwise as c and g go up, against Pairwise and Unweighted."""
+    return {
+        "P2-Claim22": (
+            rise_in_words(risk, PC, P),
+            rise(risk, PC, P, "mean") > 0 and tail_moves(risk, PC, P, -1),
+        ),
+        "P2-Claim23": (
+            rise_in_words(risk, PG, P),
+            abs(rise(risk, PG, P, "mean")) < 0.03 and tail_moves(risk, PG, P, 1),
+        ),
+        "P2-Claim24": (risks_in_words(risk, P), is_safer(risk, P)),
+    }
+
+
+def claims_on_marginal_errors(published, error):
+    """The order of the Marginal variants, and of the two families."""
+    nearest = sum(
+        published.loc[list(FAMILIES[M]), quantity].idxmin() == MG
+        for quantity in QUANTITIES
+    )
+    by_scale = nearer(published, MC, M, QUANTITIES)
+    return {
+        "P2-Claim25": (
+            f"published: g = 0.1 nearest in {nearest} of 4, c = 1.5 nearer in "
+            f"{by_scale} of 4; ours: {errors_in_words(error, M, MC, MG)}",
+            nearest == by_scale == 4,
+        ),
+        "P2-Claim26": (
+            errors_in_words(error, PC, MC, PG, MG),
+            nearer(published, PG, MG, QUANTITIES) == 4
+            and improves(error, PG, MG)
+            and improves(error, PC, MC),
+        ),
+    }
+
+
+def claim_on_marginal_tail(risk):
+    """Both constants make the tail of Marginal shorter."""
+    return {
+        "P2-Claim27": (
+            f"{rise_in_words(risk, MC, M)}; {rise_in_words(risk, MG, M)}",
+            tail_moves(risk, MC, M, -1) and tail_moves(risk, MG, M, -1),
+        )
+    }
+
+
+def claim_on_way_back(risk):
+    """Small adjustments do not undo the risk profile."""
+    way = {
+        name: [way_back(risk, name, measure) for measure in ("mean", "riskiest 1%")]
+        for name in (PC, PG)
+    }
+    shares = "; ".join(
+        f"{name}, mean {100 * mean:.0f}, tail {100 * tail:.0f}"
+        for name, (mean, tail) in way.items()
+    )
+    return {
+        "P2-Claim32": (
+            f"part of the way back to Unweighted (%): {shares}",
+            all(max(shares) < 1 for shares in way.values()),
+        )
+    }
+
+
+def claim_on_advice(published, error, risk):
+    """The constant g buys more utility at more risk, and c is moderate in both."""
+    tail = {name: rise(risk, name, P, "riskiest 1%") for name in (PC, PG)}
+    return {
+        "P2-Claim36": (
+            f"{errors_in_words(error, P, PC, PG)}; {rise_in_words(risk, PC, P)}; "
+            f"{rise_in_words(risk, PG, P)}",
+            nearer(published, PC, P, QUANTITIES) > 2
+            and improves(error, PC, P)
+            and improves(error, PG, P)
+            and tail[PG] > tail[PC] > 0,
+        )
+    }
+
+
+def claim_on_family(published, error):
+    """Adjusted Pairwise is nearer to the data than adjusted Marginal."""
+    in_both = nearer(published, PG, MG, QUANTITIES) + nearer(
+        published, PC, MC, QUANTITIES
+    )
+    return {
+        "P2-Claim39": (
+            errors_in_words(error, PC, MC, PG, MG),
+            in_both == 8 and improves(error, PG, MG) and improves(error, PC, MC),
+        )
+    }
+
+
+def claim_on_both(quantile, weights):
+    """The 90% quantile goes up with g, also below 0, and the weights stay weights."""
+    steps = quantile[["Pairwise, g = -0.1", P, "Pairwise, g = 0.4"]]
+    return {
+        "P2-Fut4": (
+            "90% quantile "
+            + ", ".join(f"{name} {v / 1000:.0f}" for name, v in steps.items()),
+            steps.is_monotonic_increasing
+            and all(0 <= w.min() <= w.max() <= 1 for w in weights.values()),
+        )
+    }
+
+
+def claims(
+    toy, variants, studies, weights, raw, again, centre, error, risk, published, both
+):
+    """What was found and whether it holds, for every claim of the chapter.
+
+    Parameters
+    ----------
+    toy : DataFrame
+        Six weights under four settings.
+    variants : dict
+        By name: order of the joint risk, c and g.
+    studies, weights, raw, centre : dict
+        By seed of the file: study; weights by name; weights by order; estimates.
+    again : ndarray
+        Files that the first study has drawn once more, under Pairwise with g = 0.1.
+    error, published : DataFrame
+        Relative errors by name and quantity, ours and published.
+    risk : DataFrame
+        Measures of risk by name.
+    both : DataFrame
+        Measures of every variant of the first file.
+    """
+    main = studies[min(studies)]
+    incomes = {seed: study.y for seed, study in studies.items()}
+    data_risk = {seed: study.risk["Data"] for seed, study in studies.items()}
+    unchanged = is_unchanged(weights, raw)
+    n_fits = sum(len(study.fits) for study in studies.values())
+    average = pd.concat(centre).groupby(level=1, sort=False).mean()
+    return {
+        **claims_on_equations(toy, weights, incomes, data_risk, unchanged),
+        **claims_on_toys(toy),
+        **claims_on_procedure(n_fits, again, main.z, unchanged),
+        **claims_on_settings(variants),
+        **claims_on_weight_figures(weights, incomes),
+        **claims_on_pairwise_tables(average, error),
+        **claims_on_marginal_tables(average, error),
+        **claims_on_violins(risk),
+        **claim_on_constants(toy, main.weights[P]),
+        **claim_on_levels(weights, incomes),
+        **claims_on_pairwise_errors(published, error),
+        **claims_on_pairwise_risks(risk),
+        **claims_on_marginal_errors(published, error),
+        **claim_on_marginal_tail(risk),
+        **claim_on_way_back(risk),
+        **claim_on_advice(published, error, risk),
+        **claim_on_family(published, error),
+        **claim_on_both(both["90% quantile"], main.weights),
+    }

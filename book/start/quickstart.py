@@ -1,0 +1,67 @@
+"""Quickstart: its figure, numbers for its text, checks of what it says."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import pseudopost as pp
+
+
+def plot_counts(y, released):
+    """Histograms of the confidential counts and of one synthetic file."""
+    _, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    bins = np.arange(0, max(y.max(), released.max()) + 10, 10)
+    ax.hist(
+        y,
+        bins,
+        histtype="stepfilled",
+        color=pp.plots.PALETTE["Data"],
+        alpha=0.35,
+        label="Data",
+    )
+    ax.hist(
+        released,
+        bins,
+        histtype="step",
+        color=pp.plots.PALETTE["LW_final"],
+        linewidth=2,
+        label="Synthetic",
+    )
+    ax.set(xlabel="Employees", ylabel="Records")
+    ax.legend()
+
+
+def text_on_files(y, synthetic, comparison):
+    """Mean, spread and largest value of the data and of the synthetic files."""
+    return {
+        "largest-data": y.max(),
+        "largest-synthetic": np.median(synthetic.max(axis=1)),
+    } | {
+        f"{label}-{name}": comparison.loc[(label, name), "estimate"]
+        for label in ("mean", "standard deviation")
+        for name in ("data", "synthetic")
+    }
+
+
+def epsilon_claims(bounds, weighted, final):
+    """What weighting and re-weighting do to the largest bound."""
+    return {
+        "epsilon falls by more than a third": pp.epsilon(weighted)
+        < 0.67 * pp.epsilon(bounds),
+        "re-weighting keeps the bound within 3%": abs(final.max() / weighted.max() - 1)
+        < 0.03,
+    }
+
+
+def weight_claims(weights, final):
+    """What re-weighting does to the weights."""
+    return {"re-weighting raises the mean weight": final.mean() > weights.mean()}
+
+
+def file_claims(y, synthetic, comparison, written):
+    """How the synthetic files compare with the data, and whether all are written."""
+    high, low = comparison.loc[("mean", "synthetic")], comparison.loc[("mean", "data")]
+    return {
+        "intervals of the mean overlap": high["high"] > low["low"],
+        "synthetic tail is shorter": np.median(synthetic.max(axis=1)) < y.max(),
+        "20 files written": written == 20,
+    }

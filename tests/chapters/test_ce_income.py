@@ -1,0 +1,326 @@
+from types import SimpleNamespace
+
+import ce_income
+import numpy as np
+import pandas as pd
+import pytest
+from companion import LEDGER
+from scipy import stats
+
+import pseudopost as pp
+
+N = 400
+SEEDS = (1, 2)
+FILES = pd.MultiIndex.from_product([SEEDS, ce_income.SYNTHESIZERS])
+
+
+def file_of_incomes():
+    "A file on which every statement holds."
+    y = np.append(np.linspace(1000, 300_000, N - 10), np.linspace(500_000, 600_000, 10))
+    top = np.quantile(y, 0.975)
+    below = y <= top
+    levels = {"Unweighted": 0.3, "again": 0.2, "Vector": 0.1}
+    coded = {"TC 5%": 0.93, "TC 10%": 0.87, "TC 20%": 0.78}
+    return SimpleNamespace(
+        y=y,
+        top=top,
+        coded=pp.top_code(y, top),
+        risk={name: np.full(N, v) for name, v in levels.items()}
+        | {name: np.where(below, v, 0) for name, v in coded.items()},
+        risk_more={"Unweighted": np.full(N, 0.2), "Vector": np.full(N, 0.1)},
+        weights={"Unweighted": np.ones(N), "Vector": np.linspace(0.3, 1, N)},
+        z={name: np.zeros((20, N)) for name in ce_income.SYNTHESIZERS},
+        more={name: np.zeros((200, N)) for name in ce_income.SYNTHESIZERS},
+        riskiest=np.arange(10),
+        largest=ce_income.highest(y, 10),
+        risk_of=lambda released, radius=0.2: np.full(N, 0.1),
+    )
+
+
+def table(rows, columns=FILES):
+    return pd.DataFrame(rows, index=columns).T
+
+
+@pytest.fixture
+def case():
+    "What every statement holds for."
+    studies = {seed: file_of_incomes() for seed in SEEDS}
+    lower = table(
+        {
+            "mean": [0.2, 0.1] * 2,
+            "mean of the highest 1%": [0.4, 0.3] * 2,
+            "the ten riskiest of before": [0.3, 0.2] * 2,
+        }
+    )
+    errors = {"mean, error": 30.0, "median, error": 1.0, "99% quantile, error": 9.0}
+    releases = (ce_income.QUARTER, "top-coded, 2.5%", "Vector")
+    return {
+        "studies": studies,
+        "intruder": pd.DataFrame(
+            {"patterns": [300, 310], "records alone": [90, 95]}, index=SEEDS
+        ).T,
+        "compared": table(
+            {
+                ce_income.ERROR: [2.0, 3.0] * 2,
+                ce_income.PEAK: [0.9, 1.1] * 2,
+                ce_income.TOP_PEAK: [0.9, 1.2] * 2,
+                ce_income.GIVEN: [0.9, 1.3] * 2,
+                ce_income.KS: [0.02, 0.03] * 2,
+                ce_income.TAIL: [3.0, 3.1] * 2,
+            }
+        ),
+        "fan": table(
+            {
+                ce_income.T: [0.2, 0.2] * 2,
+                ce_income.CORRELATION: [0.6, 0.6] * 2,
+                ce_income.MIDDLE: [0.6, 0.7] * 2,
+                ce_income.WIDTHS[0]: [50.0, 40.0] * 2,
+                ce_income.WIDTHS[1]: [800.0, 700.0] * 2,
+            }
+        ),
+        "closer": pd.DataFrame(
+            {"nearer": [50, 45], "clearly nearer": [1, 1], "clearly farther": [9, 9]},
+            index=SEEDS,
+        ).T,
+        "ten_means": ce_income.means_of_ten(
+            studies, lambda s: s.riskiest, ce_income.RISKIEST
+        ),
+        "largest_means": pd.DataFrame(
+            {"Unweighted": 0.02, "again": 0.02, "Vector": 0.08, "TC 20%": 0.0},
+            index=["file 1", "file 2", "published"],
+        ),
+        "lower": lower.T,
+        "floor": pd.DataFrame(0.1, index=["shuffled in the file"], columns=SEEDS),
+        "together": pd.DataFrame(
+            {"Unweighted": [1, 0.3, 0.02], "Vector": [0.8, 0.2, 0.03]}
+            | {"Combined": [0.2, 0.1, 0.09]},
+            index=["mean weight", "mean risk", ce_income.KS],
+        ),
+        "by_release": table(
+            {"mean risk": [0.6, 0.8, 0.1] * 2}
+            | {row: [v] * 6 for row, v in errors.items()},
+            pd.MultiIndex.from_product([SEEDS, releases]),
+        ),
+        "by_radius": pd.DataFrame(
+            {"Top-coded": 0.8, "Unweighted": 0.2, "Vector": 0.1},
+            index=[0.02, 0.05, 0.1, 0.2, 0.3, 0.5],
+        ),
+    }
+
+
+def verdicts(case):
+    return {key: bool(holds) for key, (_, holds) in ce_income.claims(**case).items()}
+
+
+def test_every_statement_holds_where_it_should(case):
+    found = ce_income.claims(**case)
+    assert set(found) <= set(pd.read_csv(LEDGER)["id"])
+    assert all(verdicts(case).values())
+    assert found["P1-Fut1"][0].startswith("weights 0.25 times Vector's")
+    assert found["P1-Fut3"][0].endswith("Vector 0.100, 0.100, 0.100, 0.100")
+
+
+def cell(name, row, column, value):
+    "A change of one cell of a table."
+
+    def change(case):
+        case[name].loc[row, column] = value
+
+    return change
+
+
+def of_file(attribute, value, rows=slice(None), key=None):
+    "A change of an array of the second file."
+
+    def change(case):
+        array = getattr(case["studies"][2], attribute)
+        (array if key is None else array[key])[rows] = value
+
+    return change
+
+
+def no_incomes_on_the_line(case):
+    case["studies"][2].coded[0] += 1
+
+
+def found_by_synthesis(case):
+    case["studies"][2].risk_of = lambda released, radius: np.full(N, 0.45)
+
+
+def fewer_files(case):
+    case["studies"][2].z["Vector"] = np.zeros((19, N))
+
+
+UNWEIGHTED, VECTOR = (2, "Unweighted"), (2, "Vector")
+TAIL_ONLY = ("P1-Fig18", "P1-Claim23")
+MIXED = ("P1-Fig16", "P1-Claim20")
+FALLING = ("P1-Fig19", "P1-Set12")
+WIDE = ("P1-Fig17", "P1-Claim22")
+
+
+@pytest.mark.parametrize(
+    ("change", "fails"),
+    [
+        (cell("compared", ce_income.ERROR, UNWEIGHTED, 4.0), ("P1-Fig14",)),
+        (cell("compared", ce_income.KS, VECTOR, 0.06), ("P1-Fig14",)),
+        (cell("compared", ce_income.PEAK, VECTOR, 0.8), ("P1-Fig14", "P1-Claim21")),
+        (cell("compared", ce_income.TOP_PEAK, VECTOR, 0.7), ("P1-Fig15",)),
+        (cell("compared", ce_income.KS, UNWEIGHTED, 0.04), MIXED),
+        (cell("fan", ce_income.CORRELATION, UNWEIGHTED, 0.9), MIXED),
+        (cell("fan", ce_income.T, UNWEIGHTED, 0.6), MIXED),
+        (cell("fan", ce_income.MIDDLE, VECTOR, 0.5), WIDE),
+        (cell("fan", ce_income.WIDTHS[0], VECTOR, 60.0), WIDE),
+        (cell("fan", ce_income.WIDTHS[1], VECTOR, 900.0), WIDE),
+        (cell("closer", "nearer", 2, 0), ("P1-Claim22",)),
+        (no_incomes_on_the_line, TAIL_ONLY),
+        (of_file("risk", 0.5, [0], "TC 5%"), FALLING),
+        (of_file("risk", 0.6, key="Vector"), ("P1-Fig19", "P1-Tab20")),
+        (of_file("risk", 0.02, slice(-10, None), "TC 5%"), ("P1-Fig19",)),
+        (of_file("risk", 0.1, [0, 1], "Unweighted"), ("P1-Tab20",)),
+        (of_file("y", 260_000, [5]), ("P1-Tab20", *TAIL_ONLY, "P1-Claim25")),
+        (cell("ten_means", "file 2", "Vector", 0.3), ("P1-Tab20",)),
+        (of_file("risk", 0.1, slice(-3, None), "TC 20%"), ("P1-Tab21", "P1-Claim25")),
+        (cell("largest_means", "file 2", "Vector", 0.2), ("P1-Tab21",)),
+        (of_file("weights", 1.1, [0], "Vector"), ("P1-Set11",)),
+        (fewer_files, ("P1-Set11",)),
+        (cell("intruder", "patterns", 2, 801), ("P1-Set12",)),
+        (cell("lower", VECTOR, "mean", 0.4), ("P1-Claim24", "P1-Claim38")),
+        (of_file("risk", 0.5, slice(0, 150), "TC 20%"), ("P1-Claim25",)),
+        (found_by_synthesis, ("P1-Claim26",)),
+        (cell("together", "mean risk", "Combined", 0.25), ("P1-Claim38", "P1-Fut1")),
+        (cell("together", "mean risk", "Unweighted", 0.15), ("P1-Claim38",)),
+        (cell("by_release", "mean risk", VECTOR, 0.4), ("P1-Fut2",)),
+        (cell("by_radius", 0.3, "Vector", 0.25), ("P1-Fut3",)),
+        (cell("by_radius", 0.5, "Vector", 0.25), ()),
+    ],
+)
+def test_a_statement_fails_where_it_should(case, change, fails):
+    change(case)
+    assert {key for key, holds in verdicts(case).items() if not holds} == set(fails)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(1)
+
+
+def test_highest_keeps_the_order_of_ties():
+    assert ce_income.highest(np.array([1, 3, 2, 3]), 3).tolist() == [1, 3, 2]
+
+
+def test_own_close_at_the_ends_and_below_zero():
+    y = np.array([100.0, -100.0, 0.0])
+    released = np.array([[80, -120, 0], [79, -121, 1], [120, -80, 0]])
+    expected = [[True] * 3, [False] * 3, [True] * 3]
+    assert ce_income.own_close(y, released).tolist() == expected
+
+
+def test_widths_of_ends(rng):
+    y, z = rng.permutation(300.0 * np.arange(300)), rng.normal(0, 1e4, (50, 300))
+    found = ce_income.widths_of_ends(y, z)
+    low, high = np.quantile(z[:, y >= 300 * 297], [0.25, 0.75])
+    assert np.isclose(
+        found["highest 1%: width of 50% (1,000 dollars)"] * 1000, high - low
+    )
+    low, high = np.quantile(z[:, y < 900], [0.025, 0.975])
+    assert np.isclose(
+        found["lowest 1%: width of 95% (1,000 dollars)"] * 1000, high - low
+    )
+
+
+def test_by_band_closes_bands_above():
+    y = np.array([-5, 10_000, 10_001, 300_000])
+    found = ce_income.by_band(y, {"risk": [0.1, 0.3, 0.5, 0.7]})
+    assert found["records"].tolist() == [2, 1, 0, 0, 0, 1]
+    assert np.allclose(found["risk"].dropna(), [0.2, 0.5, 0.7])
+
+
+def test_densities_integrate_to_the_share_in_the_window(rng):
+    y = np.exp(rng.normal(10.8, 0.5, 2000))
+    found = ce_income.densities(y)
+    assert found[ce_income.LOW].shape == (1, 261)
+    assert abs(found[ce_income.LOW].sum() * 1000 - np.mean(y < 250_000)) < 0.01
+
+
+def test_peak_and_squared_error_are_means_over_files():
+    data, found = np.array([[1.0, 2.0]]), np.array([[2.0, 2.0], [1.0, 4.0]])
+    assert ce_income.peak(found, data) == 1.5
+    assert ce_income.squared_error(found, data) == 2.5
+
+
+def test_distances_are_means_over_files(rng):
+    y, z = rng.normal(size=60), rng.normal(size=(3, 60))
+    ks = [stats.ks_2samp(v, y).statistic for v in z]
+    assert np.isclose(ce_income.kolmogorov_smirnov(z, y), np.mean(ks))
+    r = [stats.pearsonr(v, y).statistic for v in z]
+    assert np.isclose(ce_income.mean_correlation(z, y), np.mean(r))
+
+
+def test_resampled_draws_from_the_data():
+    found = ce_income.resampled(np.arange(9), 1)
+    assert found.shape == (20, 9)
+    assert set(found.ravel()) == set(range(9))
+
+
+def test_shuffled_within_groups(rng):
+    y, groups = np.arange(100.0), rng.integers(0, 4, 100)
+    dealt = ce_income.shuffled(y, groups, rng)
+    assert not np.array_equal(dealt, y)
+    for group in range(4):
+        assert set(dealt[groups == group]) == set(y[groups == group])
+
+
+def test_nearer_counts_records(rng):
+    y = np.zeros(4)
+    far, noise = np.array([10.0, 10, 10, 1]), rng.uniform(-0.1, 0.1, (200, 4))
+    vector = np.array([1.0, 1, 20, 1]) + noise
+    found = ce_income.nearer(y, far + noise, vector)
+    assert found["clearly nearer"] == 50
+    assert found["clearly farther"] == 25
+
+
+def test_statistics_of_several_releases(rng):
+    people = pd.DataFrame(
+        {
+            "region": rng.choice(["South", "West"], 80),
+            "urban": rng.choice(["Urban", "Rural"], 80),
+            "earner": rng.choice(["Earner", "Not an earner"], 80),
+        }
+    )
+    z = rng.normal(size=(2, 80))
+    single = [ce_income.statistics(people, v) for v in z]
+    assert np.allclose(ce_income.statistics(people, z), sum(single) / 2)
+    assert np.isclose(single[0]["90% quantile"], np.quantile(z[0], 0.9))
+    X = np.column_stack([np.ones(80)] + [people[c] == people[c].max() for c in people])
+    assert np.isclose(single[0]["coefficient"], np.linalg.lstsq(X, z[0])[0][3])
+
+
+def test_ten_records_beside_the_published_ones():
+    s = file_of_incomes()
+    found = ce_income.beside_published(s, s.largest, ce_income.LARGEST)
+    assert (found["this file", "income range"] == "(250K, 3,000K)").all()
+    assert (found["this file", "TC 20%"] == 0).all()
+    assert found["published", "Vector"].tolist()[:2] == [0.0486, 0.1446]
+    means = ce_income.means_of_ten({1: s}, lambda s: s.riskiest, ce_income.RISKIEST)
+    assert np.allclose(means.loc["file 1"], [0.3, 0.2, 0.1, 0.78])
+    assert np.isclose(means.loc["published", "Unweighted"], 0.55058)
+    assert np.isnan(means.loc["published", "again"])
+
+
+def test_numbers_of_the_text(case):
+    s = case["studies"][1]
+    coded = ce_income.text_on_risks(s, ("TC 5%", "TC 10%", "TC 20%"))
+    assert (coded["tc-above"], coded["tc-zero"], coded["tc-bulb"]) == (100, 100, 10)
+    assert np.isclose(coded["mean-TC-5"], 0.93 * 0.975)
+    riskiest = ce_income.text_on_riskiest(s, case["ten_means"])
+    assert np.isclose(riskiest["share-again"], 1 / 3)
+    assert (riskiest["worse-ten"], riskiest["high-ten"]) == (10, 0)
+    s.risk_more["Vector"][s.largest[:4]] = 0.5
+    fall = ce_income.text_on_fall(case["lower"], case["studies"])
+    assert (fall["fell"], fall["fall"], fall["raised"]) == (2, 0.5, "4, 0")
+    assert np.isclose(fall["risen-all"], 0.5)
+    assert ce_income.text_on_largest(case["largest_means"], case["studies"])[
+        "published-raised"
+    ] == sum(ce_income.LARGEST["Vector"] > ce_income.LARGEST["Unweighted"])
+    radii = ce_income.text_on_radii(case["by_radius"])
+    assert np.isclose(radii["factor-5"], 8)

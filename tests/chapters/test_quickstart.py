@@ -1,0 +1,59 @@
+import numpy as np
+import pandas as pd
+import pytest
+import quickstart
+
+FALLS, KEEPS = (
+    "epsilon falls by more than a third",
+    "re-weighting keeps the bound within 3%",
+)
+
+
+@pytest.fixture
+def comparison():
+    rows = {
+        ("mean", "data"): (100, 98, 102),
+        ("mean", "synthetic"): (97, 95, 99),
+        ("standard deviation", "data"): (30, 29, 31),
+        ("standard deviation", "synthetic"): (27, 26, 28),
+    }
+    return pd.DataFrame(rows, index=["estimate", "low", "high"], dtype=float).T
+
+
+@pytest.mark.parametrize(
+    ("weighted", "final", "falls", "keeps"),
+    [(6, 6.1, True, True), (7, 7, False, True), (6, 6.3, True, False)],
+)
+def test_epsilon_claims(weighted, final, falls, keeps):
+    bounds, weighted, final = (np.array([1, v]) for v in (10, weighted, final))
+    found = quickstart.epsilon_claims(bounds, weighted, final)
+    assert found == {FALLS: falls, KEEPS: keeps}
+
+
+@pytest.mark.parametrize("rise", [0.1, -0.1])
+def test_weight_claims(rise):
+    weights = np.array([0.2, 0.6])
+    (found,) = quickstart.weight_claims(weights, weights + rise).values()
+    assert found == (rise > 0)
+
+
+def test_file_claims(comparison):
+    y, synthetic = np.array([1, 9]), np.array([[1, 8], [2, 7], [9, 10]])
+    assert all(quickstart.file_claims(y, synthetic, comparison, 20).values())
+    comparison.loc[("mean", "synthetic"), "high"] = 97.5
+    found = quickstart.file_claims(y, synthetic + 1, comparison, 19)
+    assert not any(found.values())
+
+
+def test_numbers_of_the_text(comparison):
+    found = quickstart.text_on_files(
+        np.array([1, 9]), np.array([[1, 8], [2, 7], [9, 10]]), comparison
+    )
+    assert found == {
+        "largest-data": 9,
+        "largest-synthetic": 8,
+        "mean-data": 100,
+        "mean-synthetic": 97,
+        "standard deviation-data": 30,
+        "standard deviation-synthetic": 27,
+    }

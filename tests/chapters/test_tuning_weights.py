@@ -1,0 +1,505 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import tuning_weights as tuning
+import xarray as xr
+from scipy import stats
+
+import pseudopost as pp
+
+P, PC, PG = tuning.FAMILIES["Pairwise"]
+M, MC, MG = tuning.FAMILIES["Marginal"]
+VARIANTS = {
+    **{name: (2, *s) for name, s in zip((P, PC, PG), tuning.SETTINGS, strict=True)},
+    **{name: (1, *s) for name, s in zip((M, MC, MG), tuning.SETTINGS, strict=True)},
+}
+
+
+def verdicts(found):
+    return {claim: bool(holds) for claim, (_, holds) in found.items()}
+
+
+@pytest.fixture
+def toy():
+    table = pd.DataFrame({"weight": [0, 0.05, 0.2, 0.5, 0.7, 1]})
+    for c, g in ((1.5, 0), (1, 0.1), (1, -0.1), (100, 0)):
+        table[f"c = {c:g}, g = {g:g}"] = pp.adjust_weights(table["weight"], c, g)
+    return table
+
+
+@pytest.fixture
+def incomes():
+    return {1: np.concatenate([[-5.0], np.linspace(1_000, 400_000, 199)])}
+
+
+@pytest.fixture
+def raw(incomes):
+    """Marginal and pairwise weights: 1 for the loss, and falling with income."""
+    income = incomes[1]
+    falling = np.linspace(1, 0, 200)
+    marginal, pairwise = 0.01 + 0.2 * falling, 0.11 + 0.2 * falling
+    return {
+        1: {1: np.where(income < 0, 1, marginal), 2: np.where(income < 0, 1, pairwise)}
+    }
+
+
+@pytest.fixture
+def weights(raw):
+    return {
+        1: {
+            name: pp.adjust_weights(raw[1][order], c, g)
+            for name, (order, c, g) in VARIANTS.items()
+        }
+    }
+
+
+@pytest.fixture
+def average():
+    """Estimates equal to the published ones."""
+    return tuning.published_estimates()
+
+
+@pytest.fixture
+def error():
+    """Relative errors under which every statement on utility is true."""
+    tail = {P: 0.10, PC: 0.08, PG: 0.05, M: 0.20, MC: 0.18, MG: 0.12}
+    return pd.DataFrame({q: tail for q in tuning.QUANTITIES})
+
+
+@pytest.fixture
+def risk():
+    """Risks under which every statement on them is true but two, on tails."""
+    table = pd.DataFrame(
+        {
+            "Unweighted": (0.20, 0.50, 0.6),
+            P: (0.16, 0.40, 0.5),
+            PC: (0.17, 0.41, 0.5),
+            PG: (0.16, 0.43, 0.6),
+            M: (0.16, 0.42, 0.5),
+            MC: (0.17, 0.43, 0.5),
+            MG: (0.16, 0.44, 0.5),
+        },
+        index=["mean", "riskiest 1%", "largest"],
+    )
+    return table.T
+
+
+def changed(table, row, column, value):
+    table = table.copy()
+    table.loc[row, column] = value
+    return table
+
+
+# Helpers
+
+
+def test_a_published_estimate_is_the_first_of_its_three():
+    table = tuning.published_estimates()
+    assert table.loc[MG, "90% quantile"] == 142526.50
+    assert list(table.columns) == tuning.QUANTITIES
+
+
+def test_large_values_are_written_as_powers():
+    assert tuning.interval_in_thousands((1_000, 900, 2e10)) == "1.0 [0.9, 2.0e+07]"
+
+
+def test_own_estimates_stand_beside_the_published():
+    ours = {3: {name: np.full((4, 3), 1_000) for name in tuning.PUBLISHED}}
+    table = tuning.beside_published(ours, "Marginal")
+    assert table.shape == (20, 2)
+    assert table.loc[("median", MC), "published"] == "54.4 [53.1, 55.7]"
+    assert (table["file 3"] == "1.0 [1.0, 1.0]").all()
+
+
+def test_nearer_counts_quantities(error):
+    assert tuning.nearer(error, PG, P, tuning.JUDGED) == 3
+    assert tuning.nearer(error, P, PG, tuning.JUDGED) == 0
+    assert tuning.nearer(changed(error, PG, "median", 1), PG, P, tuning.JUDGED) == 2
+
+
+def test_comparisons_judge_each_file(error):
+    by_file = pd.concat({1: error, 2: changed(error, PG, tuning.JUDGED, 1)})
+    row = tuning.comparisons(error, error, by_file).iloc[0]
+    assert row.to_list() == [4, 3, 3, 0]
+
+
+def test_nearly_empty_components_by_bayes_theorem():
+    rng = np.random.default_rng(1)
+    log_y, X = rng.normal(11, 1, size=30), np.ones((30, 1))
+    pi, beta, sigma = [0.9995, 0.0005], [[11.0], [12.0]], [1.0, 3.0]
+    draws = {
+        "pi": (("chain", "draw", "component"), [[pi, pi]]),
+        "beta": (("chain", "draw", "component", "column"), [[beta, beta]]),
+        "sigma": (("chain", "draw", "component"), [[sigma, sigma]]),
+    }
+    study = SimpleNamespace(
+        fits={"Marginal": {"posterior": xr.DataTree(xr.Dataset(draws))}},
+        model=SimpleNamespace(log_y=log_y, X=X),
+        weights={"Marginal": np.full(30, 0.2)},
+    )
+    found = tuning.nearly_empty(study, "Marginal", draws=2)
+    wide, narrow = (
+        0.0005 * stats.norm(12, 3).pdf(log_y),
+        0.9995 * stats.norm(11, 1).pdf(log_y),
+    )
+    assert found["records per synthetic file"] == pytest.approx(
+        (wide / (wide + narrow)).sum()
+    )
+    assert found["sigma, median"] == found["sigma, 99% quantile"] == 3
+    assert found["mean weight"] == pytest.approx(0.2)
+
+
+def test_mixed_quantile_goes_from_the_weighted_to_the_ordinary_one():
+    income, marginal = np.arange(1.0, 101), np.r_[np.ones(50), np.zeros(50)]
+    assert tuning.mixed_quantile(income, marginal, 0) == 45
+    assert tuning.mixed_quantile(income, marginal, 1) == pytest.approx(90, abs=1)
+    assert 45 < tuning.mixed_quantile(income, marginal, 0.5) < 90
+
+
+def test_way_back_is_1_at_unweighted(risk):
+    assert tuning.way_back(risk, "Unweighted", "mean") == 1
+    assert tuning.way_back(risk, PC, "mean") == pytest.approx(0.25)
+
+
+def test_numbers_of_risks(risk):
+    found = tuning.numbers_of_risks(risk)
+    assert found["way-g"] == pytest.approx(30)
+    assert found["up-tail-mc"] == pytest.approx(0.01)
+    assert found["mean-range"] == pytest.approx(0.01)
+
+
+def test_numbers_are_named_by_variant():
+    values = pd.Series({P: 1, "order 4": 2})
+    assert tuning.by_label("err", values, "p o4") == {"err-p": 1, "err-o4": 2}
+
+
+# Claims
+
+
+def test_equations_hold_for_weights_as_defined(toy, weights, incomes, raw):
+    risk = {1: 1 - raw[1][1]}
+    unchanged = tuning.is_unchanged(weights, raw)
+    found = tuning.claims_on_equations(toy, weights, incomes, risk, unchanged)
+    assert all(verdicts(found).values())
+
+
+def test_equations_fail_for_other_weights_risks_or_toys(toy, weights, incomes, raw):
+    def found(toy=toy, weights=weights, risk=1 - raw[1][1], unchanged=True):
+        return verdicts(
+            tuning.claims_on_equations(toy, weights, incomes, {1: risk}, unchanged)
+        )
+
+    other = {1: weights[1] | {PC: weights[1][P], MC: weights[1][M]}}
+    assert not any(found(weights=other).values())
+    assert not found(risk=1 - raw[1][1] / 2)["P2-SuppEq02"]
+    assert not found(toy=changed(toy, 4, "c = 1.5, g = 0", 1.05))["P2-Eq16"]
+    assert not found(toy=changed(toy, 0, "c = 1, g = -0.1", -0.1))["P2-Eq17"]
+    assert not found(unchanged=False)["P2-Eq17"]
+
+
+def test_weights_of_1_are_the_losses_alone(weights, incomes):
+    assert tuning.is_adjusted_everywhere(weights, incomes, P)
+    assert not tuning.is_adjusted_everywhere(weights, {1: np.abs(incomes[1])}, P)
+
+
+def test_unchanged_compares_with_the_raw_weights(weights, raw):
+    assert tuning.is_unchanged(weights, raw)
+    assert not tuning.is_unchanged(weights, {1: {2: raw[1][1]}})
+
+
+def test_toys(toy):
+    assert tuning.claims_on_toys(toy)["P2-Toy2"] == ("0.5 to 0.75", True)
+    assert tuning.claims_on_toys(toy)["P2-Toy3"] == ("0.2 to 0.30", True)
+    half = changed(toy, 3, "c = 1.5, g = 0", 0.7)
+    assert verdicts(tuning.claims_on_toys(half)) == {"P2-Toy2": False, "P2-Toy3": True}
+    fifth = changed(toy, 2, "c = 1.5, g = 0", 0.4)
+    assert verdicts(tuning.claims_on_toys(fifth)) == {"P2-Toy2": True, "P2-Toy3": False}
+
+
+@pytest.mark.parametrize(
+    ("again", "base", "unchanged", "holds"),
+    [
+        (1, 0, True, True),
+        (2, 0, True, False),
+        (1, 1, True, False),
+        (1, 0, False, False),
+    ],
+)
+def test_procedure(again, base, unchanged, holds):
+    synthetic = {PG: np.full((2, 3), 1.0), P: np.full((2, 3), float(base))}
+    found = tuning.claims_on_procedure(34, np.full((2, 3), again), synthetic, unchanged)
+    assert found["P2-AlgU3"][0].startswith("run 34 times")
+    assert verdicts(found) == {"P2-AlgU3": holds}
+
+
+def test_settings():
+    found = tuning.claims_on_settings(VARIANTS)
+    assert found["P2-Set07"] == ("(1, 0), (1.5, 0), (1, 0.1)", True)
+    other = tuning.claims_on_settings(VARIANTS | {MG: (1, 1, 0.2)})
+    assert verdicts(other) == {"P2-Set07": True, "P2-Set08": False}
+
+
+FIGURES = ["P2-Fig10", "P2-Fig11", "P2-Fig12"]
+SUPPLEMENT = ["P2-SuppFig06", "P2-SuppFig07", "P2-SuppFig08"]
+
+
+def test_figures_of_weights(weights, incomes):
+    found = tuning.claims_on_weight_figures(weights, incomes)
+    assert found["P2-Fig10"][0] == "0.110 to 0.31, median 0.21; 1 at 1"
+    assert list(found) == FIGURES + SUPPLEMENT
+    assert all(verdicts(found).values())
+
+
+def test_figures_fail_at_other_levels(weights, incomes):
+    high = {1: {name: np.minimum(1, w + 0.3) for name, w in weights[1].items()}}
+    found = verdicts(tuning.claims_on_weight_figures(high, incomes))
+    assert not any(found[k] for k in FIGURES)
+    swapped = {1: weights[1] | {M: weights[1][P], P: weights[1][M]}}
+    found = verdicts(tuning.claims_on_weight_figures(swapped, incomes))
+    assert not any(found[k] for k in SUPPLEMENT)
+    unscaled = {1: weights[1] | {PC: weights[1][P]}}
+    found = verdicts(tuning.claims_on_weight_figures(unscaled, incomes))
+    assert [found[k] for k in FIGURES] == [True, False, False]
+
+
+@pytest.mark.parametrize("change", ["far from a quarter", "rich", "no loss"])
+def test_levels(weights, incomes, change):
+    assert verdicts(tuning.claim_on_levels(weights, incomes)) == {"P2-Claim19": True}
+    w, y = weights[1][P].copy(), incomes[1].copy()
+    if change == "far from a quarter":
+        w[1:100] = 0.6
+    if change == "rich":
+        w[-1] = 0.25
+    if change == "no loss":
+        y[0] = 1
+    found = tuning.claim_on_levels({1: {P: w}}, {1: y})
+    assert verdicts(found) == {"P2-Claim19": False}
+
+
+def test_pairwise_tables(average, error):
+    found = tuning.claims_on_pairwise_tables(average, error)
+    assert (
+        found["P2-Tab06"][0]
+        == "mean 73.2, 71.7, 72.4; data 72.1; median 51.7, 51.8, 51.4; data 50.2"
+    )
+    assert verdicts(found) == {"P2-Tab06": True, "P2-Tab07": True}
+
+
+@pytest.mark.parametrize(
+    ("claim", "row", "quantity", "factor"),
+    [
+        ("P2-Tab06", PC, "mean", 1.16),
+        ("P2-Tab06", P, "median", 0.9),
+        ("P2-Tab06", P, "median", 1.16),
+        ("P2-Tab07", PG, "90% quantile", 0.84),
+        ("P2-Tab07", PG, "90% quantile", 1.1),
+        ("P2-Tab07", P, "Earner 2", 0.79),
+        ("P2-Tab07", P, "Earner 2", 1.1),
+    ],
+)
+def test_pairwise_tables_fail_far_from_the_published(
+    average, error, claim, row, quantity, factor
+):
+    average.loc[row, quantity] *= factor
+    assert not verdicts(tuning.claims_on_pairwise_tables(average, error))[claim]
+
+
+@pytest.mark.parametrize(
+    ("claim", "row", "quantity", "factor"),
+    [
+        ("P2-SuppTab01", MG, "mean", 0.95),
+        ("P2-SuppTab01", MC, "mean", 0.84),
+        ("P2-SuppTab02", M, "median", 0.9),
+        ("P2-SuppTab02", M, "median", 1.16),
+        ("P2-SuppTab03", MC, "90% quantile", 1.17),
+        ("P2-SuppTab03", MG, "90% quantile", 1.1),
+        ("P2-SuppTab04", M, "Earner 2", 0.79),
+        ("P2-SuppTab04", MG, "Earner 2", 1.19),
+    ],
+)
+def test_marginal_tables(average, error, claim, row, quantity, factor):
+    assert verdicts(tuning.claims_on_marginal_tables(average, error))[claim]
+    average.loc[row, quantity] *= factor
+    assert not verdicts(tuning.claims_on_marginal_tables(average, error))[claim]
+
+
+@pytest.mark.parametrize(
+    ("claims", "row", "quantity", "claim"),
+    [
+        (tuning.claims_on_pairwise_tables, PG, "90% quantile", "P2-Tab07"),
+        (tuning.claims_on_marginal_tables, MG, "90% quantile", "P2-SuppTab03"),
+        (tuning.claims_on_marginal_tables, MG, "Earner 2", "P2-SuppTab04"),
+    ],
+)
+def test_tables_ask_for_a_shift_that_helps(
+    average, error, claims, row, quantity, claim
+):
+    worse = changed(error, row, quantity, 0.5)
+    assert not verdicts(claims(average, worse))[claim]
+
+
+@pytest.mark.parametrize("measure", ["mean", "riskiest 1%"])
+@pytest.mark.parametrize(("claim", "row"), [("P2-Fig13", PC), ("P2-SuppFig09", MG)])
+def test_violins(risk, claim, row, measure):
+    assert verdicts(tuning.claims_on_violins(risk))[claim]
+    risk.loc[row, measure] = 0.7
+    assert not verdicts(tuning.claims_on_violins(risk))[claim]
+
+
+def test_constants(toy, weights):
+    found = tuning.claim_on_constants(toy, weights[1][P])
+    assert found["P2-Claim18"] == (
+        "0.2 and 0.5 gain 0.10 and 0.25 by c, 0.10 and 0.10 by g",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "value"),
+    [(3, "c = 1.5, g = 0", 0.55), (2, "c = 1, g = 0.1", 0.4), (0, "c = 100, g = 0", 1)],
+)
+def test_constants_fail_in_other_toys(toy, weights, row, column, value):
+    other = changed(toy, row, column, value)
+    assert not verdicts(tuning.claim_on_constants(other, weights[1][P]))["P2-Claim18"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "published", "ours"),
+    [
+        ("P2-Claim20", (PG, "mean", 0.5), (PG, "median", 0.098)),
+        ("P2-Claim21", (PC, ["mean", "median"], 0.5), (PC, "Earner 2", 0.12)),
+    ],
+)
+def test_pairwise_errors(error, claim, published, ours):
+    found = tuning.claims_on_pairwise_errors
+    assert verdicts(found(error, error))[claim]
+    assert not verdicts(found(changed(error, *published), error))[claim]
+    assert not verdicts(found(error, changed(error, *ours)))[claim]
+
+
+@pytest.mark.parametrize(
+    ("claim", "published", "ours"),
+    [
+        ("P2-Claim25", (MC, "mean", 0.21), None),
+        ("P2-Claim25", (MG, "mean", 0.19), None),
+        ("P2-Claim26", (PG, "mean", 0.5), (PG, "median", 0.14)),
+        ("P2-Claim26", (PG, "mean", 0.5), (PC, "median", 0.20)),
+    ],
+)
+def test_marginal_errors(error, claim, published, ours):
+    found = tuning.claims_on_marginal_errors
+    assert verdicts(found(error, error))[claim]
+    assert not verdicts(found(changed(error, *published), error))[claim]
+    if ours is not None:
+        assert not verdicts(found(error, changed(error, *ours)))[claim]
+
+
+@pytest.mark.parametrize(
+    ("gains", "holds"),
+    [
+        ((0.005, 0.005, 0.005), True),
+        ((0.004, 0.004, 0.004), False),
+        ((0.030, 0.030, -0.009), True),
+        ((0.030, 0.030, -0.011), False),
+    ],
+)
+def test_improvement_is_half_a_point_and_no_loss_of_a_point(gains, holds):
+    error = pd.DataFrame({P: 1.0, PC: 1 - np.array(gains) - 1e-9}, tuning.JUDGED).T
+    assert tuning.improves(error, PC, P) == holds
+
+
+@pytest.mark.parametrize(
+    ("claim", "row", "measure", "value"),
+    [
+        ("P2-Claim22", PC, "riskiest 1%", 0.39),
+        ("P2-Claim23", PG, "mean", 0.20),
+        ("P2-Claim23", PG, "riskiest 1%", 0.39),
+        ("P2-Claim24", P, "mean", 0.21),
+    ],
+)
+def test_pairwise_risks(risk, claim, row, measure, value):
+    before = verdicts(tuning.claims_on_pairwise_risks(risk))[claim]
+    risk.loc[row, measure] = value
+    after = verdicts(tuning.claims_on_pairwise_risks(risk))[claim]
+    assert (before, after) == (
+        (False, True) if claim == "P2-Claim22" else (True, False)
+    )
+
+
+def test_marginal_tail(risk):
+    assert not verdicts(tuning.claim_on_marginal_tail(risk))["P2-Claim27"]
+    risk.loc[[MC, MG], "riskiest 1%"] = 0.41
+    assert verdicts(tuning.claim_on_marginal_tail(risk))["P2-Claim27"]
+
+
+@pytest.mark.parametrize("measure", ["mean", "riskiest 1%"])
+def test_way_back(risk, measure):
+    text, holds = tuning.claim_on_way_back(risk)["P2-Claim32"]
+    assert holds
+    assert text.endswith(f"{PC}, mean 25, tail 10; {PG}, mean 0, tail 30")
+    risk.loc[PG, measure] = risk.loc["Unweighted", measure]
+    assert not verdicts(tuning.claim_on_way_back(risk))["P2-Claim32"]
+
+
+def test_advice(error, risk):
+    def holds(published=error, error=error, risk=risk):
+        return verdicts(tuning.claim_on_advice(published, error, risk))["P2-Claim36"]
+
+    assert holds()
+    assert not holds(published=changed(error, PC, ["mean", "median"], 1))
+    assert not holds(error=changed(error, PC, "median", 0.2))
+    assert not holds(error=changed(error, PG, "median", 0.2))
+    assert not holds(risk=changed(risk, PC, "riskiest 1%", 0.44))
+    assert not holds(risk=changed(risk, PC, "riskiest 1%", 0.39))
+
+
+def test_family(error):
+    def holds(published=error, error=error):
+        return verdicts(tuning.claim_on_family(published, error))["P2-Claim39"]
+
+    assert holds()
+    assert not holds(published=changed(error, MC, "mean", 0))
+    assert not holds(error=changed(error, MC, "median", 0))
+
+
+def test_both_constants():
+    quantile = pd.Series(
+        {"Pairwise, g = -0.1": 129e3, P: 134e3, "Pairwise, g = 0.4": 141e3}
+    )
+    found = tuning.claim_on_both(quantile, {P: np.array([0, 1])})
+    assert found["P2-Fut4"] == (
+        "90% quantile Pairwise, g = -0.1 129, Pairwise 134, Pairwise, g = 0.4 141",
+        True,
+    )
+    fallen = quantile.replace(134e3, 150e3)
+    assert not verdicts(tuning.claim_on_both(fallen, {P: np.array([0, 1])}))["P2-Fut4"]
+    negative = {P: np.array([-0.1, 1])}
+    assert not verdicts(tuning.claim_on_both(quantile, negative))["P2-Fut4"]
+
+
+def test_claims_bring_all_together(toy, weights, incomes, raw, average, error, risk):
+    z = {P: np.zeros((2, 3)), PG: np.ones((2, 3))}
+    study = SimpleNamespace(
+        y=incomes[1], risk={"Data": 1 - raw[1][1]}, fits=z, z=z, weights=weights[1]
+    )
+    quantile = {"Pairwise, g = -0.1": 1, P: 2, "Pairwise, g = 0.4": 3}
+    found = tuning.claims(
+        toy,
+        VARIANTS,
+        {1: study},
+        weights,
+        raw,
+        again=z[PG],
+        centre={1: average},
+        error=error,
+        risk=risk,
+        published=error,
+        both=pd.DataFrame({"90% quantile": quantile}),
+    )
+    assert len(found) == 36
+    assert [k for k, (_, holds) in found.items() if not holds] == [
+        "P2-Claim22",
+        "P2-Claim27",
+    ]
