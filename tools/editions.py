@@ -33,15 +33,22 @@ EDITIONS = {
     "instructor": "Everything in the book, with the solutions open.",
 }
 SETUP = """\
-# Fetch what is missing, for instance in Colab.
+# Set-up; for small sizes, of a few minutes a chapter, write "class" in place of "book".
+import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-if not Path("{up}data").exists():
-    !git clone --quiet --depth 1 {url} pseudopost-book
+os.environ.setdefault("PSEUDOPOST_PROFILE", "book")
+if "google.colab" in sys.modules and not Path("pseudopost-book").exists():
+    !git clone --quiet --depth 1 --branch {edition} {url} pseudopost-book
     %cd pseudopost-book/{folder}
-if not all(map(find_spec, ["pseudopost", "myst_nb", "linearmodels"])):
-    %pip install --quiet myst-nb linearmodels git+{url}"""
+    %pip install --quiet git+{url} linearmodels
+sys.path.append(str(Path("{up}book").resolve()))
+if not find_spec("companion"):
+    sys.exit("Download the whole folder of notebooks: this one needs its neighbours.")
+if not find_spec("pseudopost"):
+    sys.exit("Install what requirements.txt lists, then start the notebook again.")"""
 FOLD = "<details>\n<summary>{head}</summary>\n\n{text}\n\n</details>"
 LEAKS = (
     r"\{[\w:.+-]+\}`",  # role
@@ -95,7 +102,8 @@ class _Page:
             f"[Pseudo posterior synthesis]({url}). {EDITIONS[self.edition]} Numbers in "
             "the text are those of the book; run the cells to get your own."
         )
-        setup = SETUP.format(up=up, url=url, folder=PurePosixPath(self.name).parent)
+        folder = PurePosixPath(self.name).parent
+        setup = SETUP.format(up=up, url=url, folder=folder, edition=self.edition)
         first = [new_markdown_cell(note)]
         if any(cell.cell_type == "code" for cell in self.cells):
             first.append(new_code_cell(setup))
@@ -340,6 +348,8 @@ class _Page:
 
     def link(self, node):
         text, target = self.inline(node), node.get("refuri", "")
+        if isinstance(node, addnodes.download_reference):
+            return f"[{text}]({node['reftarget']})"
         if "://" in target:
             return f"[{text}]({target})"
         path = target.partition("#")[0].removesuffix(".html")
@@ -440,7 +450,8 @@ def main():
     for edition in EDITIONS:
         folder = BUILD / "editions" / edition
         shutil.copytree(ROOT / "data", folder / "data")
-        shutil.copy(ROOT / "book" / "ledger.csv", folder / "book")
+        for file in [ROOT / "book" / "ledger.csv", *(ROOT / "book").rglob("*.py")]:
+            shutil.copy(file, folder / file.relative_to(ROOT))
         (folder / "requirements.txt").write_text(requirements(url))
         python = (ROOT / ".python-version").read_text().strip()
         (folder / "runtime.txt").write_text(f"python-{python}\n")  # for Binder

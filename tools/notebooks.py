@@ -1,10 +1,9 @@
 """Keep the book's notebooks small and honest.
 
-Usage: python tools/notebooks.py strip | refresh [CHAPTER ...] | times | stale | execute
+Usage: python tools/notebooks.py strip | refresh [CHAPTER ...] | times
 """
 
 import ast
-import hashlib
 import json
 import os
 import re
@@ -15,36 +14,19 @@ from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree
 
-import joblib
 import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn
-from jupyter_cache.executors import load_executor
 from nbclient import NotebookClient
 
-ROOT = Path(__file__).parents[1]
-BUILD = ROOT / "_build"
-CHAPTERS = sorted(
-    (ROOT / "book").rglob("*.ipynb"), key=lambda path: ("appendix" in path.parts, path)
-)
-LEDGER = ROOT / "book" / "ledger.csv"
-TIMES = ROOT / "data" / "running_times.csv"
+sys.path.insert(0, str(Path(__file__).parent))
+from execute import BUILD, CHAPTERS, LEDGER, ROOT, TIMES, keep, main, profile_of
+
 PICTURE = ROOT / "book" / "_static" / "idea.png"
 CHECKED = "nbval-check-output"
-PROFILE = os.environ.get("PSEUDOPOST_PROFILE", "book")
-# Chapters of many long fits, which `make test` runs in a smaller profile.
-LONG = {
-    "mixture-synthesizer",
-    "simulation-study",
-    "ce-income",
-    "pairwise-weights",
-    "tuning-weights",
-}
-LONG_PROFILE = os.environ.get("PSEUDOPOST_LONG_PROFILE", PROFILE)
 LISTING = re.compile(
     r"(\{literalinclude\} [./]*/pseudopost/(\w+\.py)\n:pyobject: (\w+)\n"
     r"(?::.*\n)*?:lines: )(.*)"
@@ -100,7 +82,7 @@ def refresh(*names):
 def times():
     """Store the seconds of every chapter: in the notebook tests, and in a run after."""
     shutil.rmtree(BUILD / ".jupyter_cache", ignore_errors=True)
-    execute()
+    main()
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     files = [toc["root"], *(c["file"] for p in toc["parts"] for c in p["chapters"])]
     tested = {Path(file).stem: 0.0 for file in files}
@@ -132,47 +114,10 @@ def _update_ledger(results):
     ledger.reset_index().to_csv(LEDGER, index=False)
 
 
-def stale():
-    """Forget executed chapters when anything else that they read has changed."""
-    inputs = [
-        *(ROOT / "pseudopost").glob("*.py"),
-        *(ROOT / "data").iterdir(),
-        LEDGER,
-        ROOT / "requirements.txt",
-    ]
-    digest = hashlib.sha256(f"{PROFILE} {LONG_PROFILE}".encode())
-    for path in sorted(inputs):
-        digest.update(path.name.encode() + path.read_bytes())
-    stamp = BUILD / "inputs.sha256"
-    if stamp.exists() and stamp.read_text() == digest.hexdigest():
-        return
-    for folder in (".jupyter_cache", "jupyter_execute", "html"):
-        shutil.rmtree(BUILD / folder, ignore_errors=True)
-    BUILD.mkdir(exist_ok=True)
-    stamp.write_text(digest.hexdigest())
-
-
-def execute():
-    """Execute the chapters that changed, two at a time, where the book build looks.
-
-    A chapter that fails is executed again by the build, which reports the error.
-    """
-    cache = get_cache(BUILD / ".jupyter_cache")
-    for path in CHAPTERS:
-        cache.add_nb_to_project(path)
-    joblib.Parallel(n_jobs=2)(joblib.delayed(_execute)(path) for path in CHAPTERS)
-
-
 def _set_profile(path):
-    profile = LONG_PROFILE if path.stem in LONG else PROFILE
+    profile = profile_of(path)
     os.environ["PSEUDOPOST_PROFILE"] = profile  # for kernels that start from here
     return profile
-
-
-def _execute(path):
-    _set_profile(path)
-    executor = load_executor("local-serial", get_cache(BUILD / ".jupyter_cache"))
-    executor.run_and_cache(filter_uris=[str(path)], timeout=1800)
 
 
 def pytest_collection_modifyitems(items):
@@ -191,7 +136,7 @@ def pytest_runtest_setup(item):
 def pytest_runtest_teardown(item, nextitem):
     """Keep what nbval executes, for the book build.
 
-    After a cell that failed the chapter is left to :func:`execute`.
+    After a cell that failed the chapter is left to ``execute.py``.
     """
     chapter = item.parent
     item.cell.outputs = item.test_outputs or []
@@ -199,13 +144,7 @@ def pytest_runtest_teardown(item, nextitem):
         return
     outputs = [o for cell in chapter.nb.cells for o in cell.get("outputs", [])]
     if all(output.output_type != "error" for output in outputs):
-        cache = get_cache(BUILD / ".jupyter_cache")
-        cache.cache_notebook_bundle(
-            CacheBundleIn(chapter.nb, str(chapter.path)),
-            check_validity=False,
-            overwrite=True,
-        )
-        cache.db.dispose()
+        keep(chapter.nb, chapter.path)
 
 
 def _tidy(notebook):
@@ -229,5 +168,5 @@ def _tidy(notebook):
 
 
 if __name__ == "__main__":
-    commands = {f.__name__: f for f in (strip, refresh, times, stale, execute)}
+    commands = {f.__name__: f for f in (strip, refresh, times)}
     commands[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,267 @@
+"""Execute the chapters that need it, the longest first, and say how it goes.
+
+Usage: python tools/execute.py [--forget | CHAPTER ...]
+
+A chapter needs it if its code cells, or anything else that it executes or reads, has
+changed since: the package and the modules beside the chapters, bar docstrings and
+comments; data files and rows of the ledger; the profile; the versions of packages.
+"""
+
+import ast
+import hashlib
+import heapq
+import json
+import os
+import re
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from datetime import datetime, timedelta
+from pathlib import Path
+from threading import Lock
+
+import nbformat
+import pandas as pd
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from pseudopost._source import digest_of_modules, digest_of_text
+
+ROOT = Path(__file__).parents[1]
+BOOK, BUILD, DATA = ROOT / "book", ROOT / "_build", ROOT / "data"
+CHAPTERS = sorted(
+    BOOK.rglob("*.ipynb"), key=lambda path: ("appendix" in path.parts, path)
+)
+LEDGER = BOOK / "ledger.csv"
+TIMES = DATA / "running_times.csv"
+INPUTS = BUILD / "inputs.json"
+LOG = BUILD / "book.log"
+GIGABYTES_PER_WORKER = 3
+PROFILE = os.environ.get("PSEUDOPOST_PROFILE", "book")
+# Chapters of many long fits, which `make test` runs in a smaller profile.
+LONG = {
+    "mixture-synthesizer",
+    "simulation-study",
+    "ce-income",
+    "pairwise-weights",
+    "tuning-weights",
+}
+LONG_PROFILE = os.environ.get("PSEUDOPOST_LONG_PROFILE", PROFILE)
+
+
+def profile_of(path):
+    """Name the size in which a chapter is executed."""
+    return LONG_PROFILE if path.stem in LONG else PROFILE
+
+
+def code_of(path):
+    """Return the code cells of a chapter, one after the other."""
+    cells = nbformat.read(path, as_version=4).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+
+
+def modules_of(code, folder):
+    """Find the modules of the book that some code imports, directly or not."""
+    found, waiting = {}, [code]
+    while waiting:
+        text = re.sub(r"^\s*[%!].*$", "pass", waiting.pop(), flags=re.M)
+        for node in ast.walk(ast.parse(text)):
+            names = [getattr(node, "module", None)] if hasattr(node, "module") else []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            for name in names:
+                for file in (folder / f"{name}.py", BOOK / f"{name}.py"):
+                    if name and file.exists() and file not in found:
+                        found[file] = file.read_text()
+                        waiting.append(found[file])
+    return found
+
+
+def inputs_of(path):
+    """Hash all that a chapter executes or reads, bar its own cells."""
+    code = code_of(path)
+    modules = modules_of(code, path.parent)
+    text = "\n".join([code, *modules.values()])
+    own = "\n".join([code, *(t for f, t in modules.items() if f.parent != BOOK)])
+    ledger = pd.read_csv(LEDGER, dtype=str, keep_default_na=False)
+    if "ledger.csv" not in own and "LEDGER" not in own:
+        ledger = ledger.loc[ledger["chapter"] == path.stem, ["id", "what", "published"]]
+    parts = [
+        profile_of(path),
+        digest_of_modules(),
+        *(digest_of_text(module) for _, module in sorted(modules.items())),
+        *(
+            f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}"
+            for file in sorted(DATA.iterdir())
+            if file.name in text
+        ),
+        ledger.to_csv(),
+        (ROOT / "requirements.txt").read_text(),
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def forget_stale():
+    """Forget the outputs and pages of chapters whose inputs have changed."""
+    known = json.loads(INPUTS.read_text()) if INPUTS.exists() else {}
+    now = {path.stem: inputs_of(path) for path in CHAPTERS}
+    cache = get_cache(BUILD / ".jupyter_cache")
+    for record in cache.list_cache_records():
+        stem = Path(record.uri).stem
+        if known.get(stem) != now.get(stem):
+            cache.remove_cache(record.pk)
+    for path in CHAPTERS:
+        if known.get(path.stem) != now[path.stem]:
+            forget_page(path)
+    BUILD.mkdir(exist_ok=True)
+    INPUTS.write_text(json.dumps(now, indent=1))
+
+
+def forget_page(path):
+    """Have the next build read a chapter again, whose file may not have changed."""
+    place = path.relative_to(ROOT).with_suffix(".doctree")
+    (BUILD / ".doctrees" / place).unlink(missing_ok=True)
+
+
+def keep(notebook, path, seconds=None):
+    """Store an executed chapter where the build of the book looks."""
+    cache = get_cache(BUILD / ".jupyter_cache")
+    data = {} if seconds is None else {"execution_seconds": seconds}
+    cache.cache_notebook_bundle(
+        CacheBundleIn(notebook, str(path), data=data),
+        check_validity=False,
+        overwrite=True,
+    )
+    cache.db.dispose()
+    forget_page(path)
+
+
+def is_kept(path):
+    """Whether the outputs of a chapter are stored."""
+    try:
+        get_cache(BUILD / ".jupyter_cache").match_cache_file(path)
+    except KeyError:
+        return False
+    return True
+
+
+def expected_seconds():
+    """Return the stored running times; those of small sizes are a guess."""
+    times = pd.read_csv(TIMES, comment="#", index_col="chapter")["nothing stored"]
+    return {
+        path.stem: times.get(path.stem, 1)
+        * (0.15 if profile_of(path) == "class" else 1)
+        for path in CHAPTERS
+    }
+
+
+def number_of_workers(wanted):
+    """Return how many chapters run side by side: as many as fit into memory."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    except (ValueError, OSError):  # not every system tells
+        memory = GIGABYTES_PER_WORKER * wanted
+    return max(1, min(wanted, int(memory // GIGABYTES_PER_WORKER)))
+
+
+class Progress:
+    """Lines that say what has started and ended, and when all will be done."""
+
+    def __init__(self, waiting, expected, workers):
+        self.expected, self.workers = expected, workers
+        self.waiting, self.running, self.done = dict.fromkeys(waiting), {}, {}
+        self.lock = Lock()
+
+    def say(self, text):
+        """Print a line, and keep it in the log."""
+        print(text, flush=True)
+        with LOG.open("a") as file:
+            file.write(f"{text}\n")
+
+    def start(self, name):
+        """Say that a chapter starts."""
+        with self.lock:
+            self.waiting.pop(name)
+            self.running[name] = time.monotonic()
+            self.say(f"{datetime.now():%H:%M:%S}  {name} ...")
+
+    def end(self, name, problem=None):
+        """Say that a chapter has ended, and return its seconds."""
+        with self.lock:
+            seconds = time.monotonic() - self.running.pop(name)
+            self.done[name] = seconds
+            how = f"FAILED after {seconds:.0f} s" if problem else f"{seconds:.0f} s"
+            left = len(self.waiting) + len(self.running)
+            rest = timedelta(seconds=self.seconds_left())
+            when = f"{left} left, until about {datetime.now() + rest:%H:%M}"
+            self.say(f"{datetime.now():%H:%M:%S}  {name}: {how}; {when}")
+            if problem:
+                self.say(problem)
+            return seconds
+
+    def seconds_left(self):
+        """Estimate how long the others take, at the speed seen so far."""
+        speed = sum(self.done.values()) / sum(self.expected[n] for n in self.done)
+        now = time.monotonic()
+        ends = [
+            max(speed * self.expected[name] - (now - start), 1)
+            for name, start in self.running.items()
+        ]
+        ends += [0] * (self.workers - len(ends))
+        heapq.heapify(ends)
+        for name in self.waiting:
+            heapq.heapreplace(ends, ends[0] + speed * self.expected[name])
+        return max(ends)
+
+
+def run(path, progress):
+    """Execute one chapter; return its notebook, or what went wrong."""
+    progress.start(path.stem)
+    notebook = nbformat.read(path, as_version=4)
+    environment = os.environ | {"PSEUDOPOST_PROFILE": profile_of(path)}
+    where = {"metadata": {"path": str(path.parent)}}
+    try:
+        NotebookClient(notebook, timeout=1800, resources=where).execute(env=environment)
+    except CellExecutionError as error:
+        text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+        progress.end(path.stem, "\n".join(text.splitlines()[-30:]))
+        return path, None, None
+    return path, notebook, progress.end(path.stem)
+
+
+def main(*names):
+    """Execute chapters, by default all that need it; or only forget stale ones."""
+    if names == ("--forget",):
+        return forget_stale()
+    if unknown := set(names) - {path.stem for path in CHAPTERS}:
+        sys.exit(f"no such chapters: {', '.join(sorted(unknown))}")
+    forget_stale()
+    chosen = [path for path in CHAPTERS if not names or path.stem in names]
+    expected = expected_seconds()
+    waiting = [path for path in chosen if not is_kept(path)]
+    waiting.sort(key=lambda path: -expected[path.stem])
+    workers = number_of_workers(int(os.environ.get("WORKERS", os.cpu_count())))
+    progress = Progress([path.stem for path in waiting], expected, workers)
+    if len(chosen) > len(waiting):
+        progress.say(f"{len(chosen) - len(waiting)} chapters are up to date")
+    if waiting:
+        progress.say(
+            f"{datetime.now():%d %B %Y}: {len(waiting)} chapters to execute, "
+            f"{workers} at a time, profile {PROFILE}; also in {LOG.relative_to(ROOT)}"
+        )
+    failed = []
+    with ThreadPoolExecutor(workers) as pool:
+        for job in as_completed(pool.submit(run, path, progress) for path in waiting):
+            path, notebook, seconds = job.result()
+            if notebook is None:
+                failed.append(path.stem)
+            else:
+                keep(notebook, path, seconds)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
