@@ -80,9 +80,8 @@ def claims(checks):
     """
     found = pd.DataFrame.from_dict(checks, orient="index", columns=["ours", "holds"])
     ledger = pd.read_csv(LEDGER, index_col="id")
-    return ledger.loc[found.index, ["what", "published"]].join(
-        found.astype({"holds": bool})
-    )
+    table = ledger.loc[found.index, ["what", "published"]].rename_axis(None)
+    return table.join(found.astype({"holds": bool}))
 
 
 def styled(table, default="{:.3f}", rows=None, columns=None):

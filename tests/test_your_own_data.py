@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+import your_own_data
 
 import pseudopost as pp
 
@@ -80,7 +81,7 @@ def read(path, **given):
     for cell in CODE[:2]:
         exec(cell.source, namespace)
     namespace |= {"CSV": str(path)} | given
-    exec(code_with("pd.read_csv(path"), namespace)
+    exec(code_with("own.read_as_text(path"), namespace)
     return namespace
 
 
@@ -235,7 +236,7 @@ def test_an_estimate_with_one_dominant_record_is_hidden(run, tmp_path, row, alon
 
 def test_no_value_is_a_negative_zero(run, monkeypatch):
     namespace, _ = run
-    model = SimpleNamespace(synthesize=lambda *_: np.array([[-0.001]]))
+    model = SimpleNamespace(synthesize=lambda *_, **__: np.array([[-0.001]]))
     monkeypatch.setitem(namespace, "model", model)
     assert not np.signbit(namespace["released"](None)).any()
 
@@ -245,28 +246,28 @@ def test_a_file_that_was_not_expected_stops_the_release(run, tmp_path):
     folder = shutil.copytree(output, tmp_path / "output")
     (folder / "weights.csv").write_text("1\n")
     with pytest.raises(ValueError, match="files are written': False"):
-        exec(code_with("required = {"), namespace | {"folder": folder})
+        exec(code_with("required = own.required("), namespace | {"folder": folder})
 
 
 def test_a_maximum_in_the_report_stops_the_release(run):
     namespace, _ = run
     report = namespace["report"] | {"Mean of profit": pd.DataFrame(["123,456.78"])}
     with pytest.raises(ValueError, match="maximum of few records': False"):
-        exec(code_with("required = {"), namespace | {"report": report})
+        exec(code_with("required = own.required("), namespace | {"report": report})
 
 
 @pytest.mark.parametrize("n_datasets", [1, 41])
 def test_impossible_numbers_of_files_stop(run, n_datasets):
     with pytest.raises(ValueError, match=f"from 2 to 40; got {n_datasets}$"):
-        exec(code_with("y, findings = check("), run[0] | {"N_DATASETS": n_datasets})
+        exec(code_with("y, findings = own.check("), run[0] | {"N_DATASETS": n_datasets})
 
 
 @pytest.mark.parametrize(
     ("count", "shown"),
     [(0, "0.0%"), (9, "not shown"), (10, "10.0%"), (92, "not shown")],
 )
-def test_shares_of_few_records_are_hidden(run, count, shown):
-    assert run[0]["count_or_hidden"](count, 100) == shown
+def test_shares_of_few_records_are_hidden(count, shown):
+    assert your_own_data.count_or_hidden(count, 100, small=10) == shown
 
 
 # Reading the file
@@ -297,27 +298,18 @@ def test_spaces_make_no_second_level(tmp_path):
 # The check of the file
 
 
-@pytest.fixture(scope="module")
-def check():
-    namespace = {}
-    for cell in CODE:
-        if cell is CODE[0] or "def check(" in cell.source:
-            exec(cell.source, namespace)
-    return namespace["check"]
-
-
-def checked(check, file, **changes):
+def checked(file, **changes):
     given = {
         "variable": "profit",
         "predictors": PREDICTORS,
         "known": ["branch"],
         "shift": 2000,
     }
-    return check(file, **(given | changes))
+    return your_own_data.check(file, **(given | changes))
 
 
-def test_a_good_file_passes_and_its_oddities_are_found(check):
-    y, findings = checked(check, firms())
+def test_a_good_file_passes_and_its_oddities_are_found():
+    y, findings = checked(firms())
     found = findings.set_index("check")["found"]
     assert np.allclose(y, firms()["profit"].astype(float))
     assert found["Equal to 0"] == "5"
@@ -326,24 +318,24 @@ def test_a_good_file_passes_and_its_oddities_are_found(check):
     assert found["Most frequent value"].startswith("0, with 1.7%")
 
 
-def test_advice_depends_on_what_is_found(check):
+def test_advice_depends_on_what_is_found():
     file = firms()
     file.loc[:99, "profit"] = "2500"
     file.loc[100, "branch"] = "alone"
-    advice = checked(check, file)[1].set_index("check")["what to do"]
+    advice = checked(file)[1].set_index("check")["what to do"]
     assert "synthesize first" in advice["Most frequent value"]
     assert "smoothed" in advice["Heaping"]
     assert "coarsen" in advice["Patterns"]
     pair = firms()
     pair["branch"] = ["pair"] * 2 + ["other"] * 298
-    found = checked(check, pair)[1].set_index("check").loc["Patterns"]
+    found = checked(pair)[1].set_index("check").loc["Patterns"]
     assert "records alone: 0, patterns of fewer than 10: 1" in found["found"]
     assert "coarsen" in found["what to do"]
-    assert "lower SHIFT" in checked(check, file, shift=1e6)[1].to_string()
+    assert "lower SHIFT" in checked(file, shift=1e6)[1].to_string()
     file["profit"] = "5000"
     file.loc[:3, "profit"] = "0.001"
-    assert "raise SHIFT" in checked(check, file, shift=0)[1].to_string()
-    assert "set LOWEST = 0" in checked(check, file)[1].to_string()
+    assert "raise SHIFT" in checked(file, shift=0)[1].to_string()
+    assert "set LOWEST = 0" in checked(file)[1].to_string()
 
 
 @pytest.mark.parametrize(
@@ -395,9 +387,9 @@ def test_advice_depends_on_what_is_found(check):
         ),
     ],
 )
-def test_bad_parameters_stop(check, changes, message):
+def test_bad_parameters_stop(changes, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        checked(check, firms(), **changes)
+        checked(firms(), **changes)
 
 
 def cell(column, row, value):
@@ -467,14 +459,14 @@ def whole(column, values):
         ),
     ],
 )
-def test_bad_files_stop(check, change, message):
+def test_bad_files_stop(change, message):
     file = firms()
     change(file)
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        checked(check, file)
+        checked(file)
 
 
-def test_a_file_of_few_records_stops(check):
+def test_a_file_of_few_records_stops():
     message = "^column 'profit' must have at least 100 records; it has 99$"
     with pytest.raises(ValueError, match=message):
-        checked(check, firms(99))
+        checked(firms(99))

@@ -1,0 +1,58 @@
+"""Running times and versions for the page about them."""
+
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import pandas as pd
+
+TIMES = Path(__file__).parents[2] / "data" / "running_times.csv"
+PACKAGES = (
+    "pseudopost",
+    "pymc",
+    "pytensor",
+    "nutpie",
+    "numba",
+    "arviz",
+    "numpy",
+    "scipy",
+    "pandas",
+    "matplotlib",
+    "jupyter-book",
+)
+HEAD = """\
+| chapter | nothing stored (s) | fits stored (s) |
+|---|---:|---:|
+"""
+
+
+def read_times():
+    """Seconds by chapter, and what the file says of their measurement."""
+    measured = TIMES.read_text().splitlines()[0].removeprefix("# ")
+    return pd.read_csv(TIMES, comment="#", index_col="chapter"), measured
+
+
+def time_values(times):
+    """Total times in minutes, and how they spread over the chapters."""
+    first = times["nothing stored"]
+    return {
+        "nothing-stored": first.sum() / 60,
+        "fits-stored": times["fits stored"].sum() / 60,
+        "longest": 100 * first.nlargest(5).sum() / first.sum(),
+        "quick": int((first < 120).sum()),
+        "chapters": len(times),
+    }
+
+
+def as_table(times):
+    """Write the times as a Markdown table with references to the chapters."""
+    return HEAD + "\n".join(
+        f"| {{ref}}`{chapter}` | {first:,} | {second:,} |"
+        for chapter, first, second in times.itertuples()
+    )
+
+
+def versions():
+    """List Python and the packages that make the pages, with their versions."""
+    found = {"Python": platform.python_version()} | {p: version(p) for p in PACKAGES}
+    return pd.Series(found, name="version").to_frame()

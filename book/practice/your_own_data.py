@@ -1,0 +1,611 @@
+"""What the chapter on your own data reads, checks, tabulates and writes.
+
+Copy this file together with the notebook; it needs nothing else of the book.
+"""
+
+import html
+import re
+import tempfile
+from decimal import Decimal
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import pseudopost as pp
+from pseudopost.mixture import design_matrix
+
+try:
+    from companion import numbers
+except ImportError:  # a copy outside the book has no text to put numbers into
+
+    def numbers(values):
+        """Do nothing with the values."""
+
+
+MAX_LEVELS = 30
+PER_COEFFICIENT = 10  # records, at the very least
+HIDDEN = "not shown"
+STYLE = (
+    "body{font:15px sans-serif;max-width:50em;margin:2em auto}"
+    "table{border-collapse:collapse}td,th{padding:.1em .8em;text-align:left}"
+    "tr{border-bottom:1px solid #ddd}"
+)
+
+
+# Reading
+
+
+def write_example(path):
+    """Write the public example as a CSV file, and return its path."""
+    from linearmodels.datasets import meps
+
+    survey = meps.load()
+    health = ["vegood", "good", "fair", "poor"]
+    pd.DataFrame(
+        {
+            "sex": np.where(survey["female"] == 1, "female", "male"),
+            "age": pd.cut(
+                survey["age"],
+                [64, 69, 74, 79, 84, np.inf],
+                labels=["65-69", "70-74", "75-79", "80-84", "85+"],
+            ),
+            "black_or_hispanic": np.where(survey["blhisp"] == 1, "yes", "no"),
+            "married": np.where(survey["marry"] == 1, "yes", "no"),
+            "health": np.select(
+                [survey[name] == 1 for name in health],
+                ["very good", "good", "fair", "poor"],
+                "excellent",
+            ),
+            "conditions": survey["totchr"]
+            .clip(upper=4)
+            .map(dict(enumerate(["0", "1", "2", "3", "4 or more"]))),
+            "drug_expenditure": survey["drugexp"].astype(int),
+        }
+    ).to_csv(path, index=False)
+    return path
+
+
+def read_as_text(path):
+    """Read a CSV file; as text, so that a level such as 01 or NA stays as it is."""
+    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    table = table.fillna("")  # rows that end too early
+    if not isinstance(table.index, pd.RangeIndex):
+        raise ValueError(
+            "CSV must not have more values in a line than names in the first"
+        )
+    return table.apply(lambda column: column.str.strip())  # " a" and "a" are one level
+
+
+def decimals(texts):
+    """Most decimals that any of the numbers needs."""
+    return max(0, *(-Decimal(text).normalize().as_tuple().exponent for text in texts))
+
+
+# The check of the file
+
+
+def check(table, variable, predictors, known, shift, limits=(None, None), small=10):
+    """Return the variable as numbers, and a table of findings; or stop, and say why."""
+    check_columns(table, variable, predictors, known)
+    y = numbers_in(table, variable)
+    check_range(table, variable, y, shift, limits)
+    if len(y) < 10 * small:  # or the quantiles of a report would reach the largest
+        _stop(variable, f"must have at least {10 * small} records", f"it has {len(y)}")
+    n_coefficients = check_predictors(table, predictors)
+    rows = [
+        about_size(len(y), n_coefficients),
+        *about_values(y, shift, limits, small),
+        *about_groups(table, predictors, known, small),
+    ]
+    return y, pd.DataFrame(rows, columns=["check", "found", "what to do"])
+
+
+def _stop(column, rule, found):
+    raise ValueError(f"column {column!r} {rule}; {found}")
+
+
+def _first(table, column, bad):
+    row = int(np.argmax(bad))
+    return f"line {row + 2} has {table[column].iloc[row]!r}"
+
+
+def check_columns(table, variable, predictors, known):
+    """Stop unless every column is named once, is in the file, and has no empty cell."""
+    if not predictors or not known:
+        raise ValueError(
+            "PREDICTORS and KNOWN must name a column each; "
+            f"got {predictors!r} and {known!r}"
+        )
+    if len(set(predictors)) < len(predictors):
+        raise ValueError(f"PREDICTORS must be distinct; got {predictors!r}")
+    for name in [variable, *predictors, *known]:
+        if name not in table:
+            _stop(name, "must be in the file", f"it has {', '.join(table)}")
+    if variable in predictors:
+        _stop(variable, "must not be in PREDICTORS", "it is VARIABLE")
+    for name in known:
+        if name not in predictors:
+            _stop(name, "of KNOWN must be in PREDICTORS too", "it is not")
+    undeclared = [name for name in table if name not in {variable, *predictors}]
+    if undeclared:
+        _stop(
+            undeclared[0],
+            "must be VARIABLE or in PREDICTORS",
+            "it is neither and would be released: remove from the file "
+            + ", ".join(undeclared),
+        )
+    for name in table:
+        empty = (table[name].str.strip() == "").to_numpy()
+        if empty.any():
+            _stop(
+                name,
+                f"must have no empty cells, and has {empty.sum()}",
+                f"{_first(table, name, empty)}: impute it, or give it a level",
+            )
+
+
+def numbers_in(table, variable):
+    """Return a column as numbers, or stop."""
+    y = pd.to_numeric(table[variable], errors="coerce").to_numpy(float)
+    if not np.isfinite(y).all():
+        _stop(
+            variable,
+            "must hold numbers only, with a decimal point, without units or "
+            "thousands separators",
+            _first(table, variable, ~np.isfinite(y)),
+        )
+    if np.ptp(y) == 0:
+        _stop(variable, "must vary", f"all {len(y)} records have {y[0]:g}")
+    return y
+
+
+def check_range(table, variable, y, shift, limits):
+    """Stop unless all values are above -SHIFT and within the limits."""
+    if (y + shift <= 0).any():
+        smallest = _first(table, variable, y == y.min())
+        _stop(
+            variable,
+            f"must lie above -SHIFT, which is {-shift:g}",
+            f"{smallest}: choose a larger, round SHIFT",
+        )
+    lowest, highest = (
+        end if limit is None else limit
+        for limit, end in zip(limits, (-np.inf, np.inf), strict=True)
+    )
+    if np.isfinite(lowest) and lowest + shift <= 0:
+        _stop(variable, "needs LOWEST above -SHIFT", f"they are {lowest:g}, {-shift:g}")
+    beyond = (y < lowest) | (y > highest)
+    if beyond.any():
+        _stop(
+            variable,
+            f"must lie between LOWEST and HIGHEST, {lowest:g} and {highest:g}",
+            f"{_first(table, variable, beyond)}: this is no limit",
+        )
+
+
+def check_predictors(table, predictors):
+    """Return the number of coefficients; stop if the records cannot tell them apart."""
+    counts = {name: table[name].value_counts() for name in predictors}
+    for name, count in counts.items():
+        if len(count) == 1:
+            _stop(name, "must vary", f"all records have {count.index[0]!r}: remove it")
+        if len(count) > MAX_LEVELS:
+            _stop(
+                name,
+                f"must have at most {MAX_LEVELS} levels, and has {len(count)}",
+                f"{count.index[-1]!r} has {count.iloc[-1]} record(s): group the "
+                "levels, or remove an identifier",
+            )
+    n = len(table)
+    X, names, _ = design_matrix(table[predictors], n)
+    if n / X.shape[1] < PER_COEFFICIENT:
+        most = max(counts, key=lambda name: len(counts[name]))
+        _stop(
+            most,
+            f"has {len(counts[most])} levels, the most of any predictor",
+            f"{n} records are too few for {X.shape[1]} coefficients, "
+            f"{PER_COEFFICIENT} each: merge levels or remove predictors",
+        )
+    said_before = np.abs(np.diag(np.linalg.qr(X)[1])) < 1e-8 * np.sqrt(n)
+    if said_before.any():
+        level = names[np.argmax(said_before)]
+        _stop(level, "must say something new", "the columns before it determine it")
+    return X.shape[1]
+
+
+def about_size(n, n_coefficients):
+    """Finding on the number of records: its name, what was found, and what to do."""
+    each = n / n_coefficients
+    return (
+        "Records",
+        f"{n:,}, {each:.0f} for each of {n_coefficients} coefficients",
+        "merge levels" if each < 50 else "",
+    )
+
+
+def about_values(y, shift, limits, small):
+    """Findings on signs, tails, limits and heaps of the variable."""
+    logs = np.log(y + shift)
+    low, high = (np.array([logs.min(), logs.max()]) - logs.mean()) / logs.std()
+    if low < -5:
+        advice = "raise SHIFT"
+    elif shift > max(np.median(y), 0):
+        advice = "lower SHIFT, which exceeds the median"
+    else:
+        advice = "look at the largest values: errors?" if high > 6 else ""
+    counts = pd.Series(y).value_counts()
+    most, shared = counts.iloc[0] / len(y), counts[counts >= small].sum() / len(y)
+    unlimited = limits[0] is None and (y >= 0).all()
+    return [
+        (
+            "Below 0",
+            f"{(y < 0).sum():,}",
+            "a ball reaches RADIUS of the absolute value" if (y < 0).any() else "",
+        ),
+        (
+            "Equal to 0",
+            f"{(y == 0).sum():,}",
+            "the ball of a 0 is 0 itself: judge these by hand"
+            if (y == 0).any()
+            else "",
+        ),
+        (
+            "After the shift",
+            f"logarithms from {low:.1f} to {high:.1f} standard deviations",
+            advice,
+        ),
+        (
+            "No limit",
+            "no value is below 0, and LOWEST is None",
+            "set LOWEST = 0, unless a value below 0 is possible",
+        )
+        if unlimited
+        else ("Limits", f"LOWEST {limits[0]}, HIGHEST {limits[1]}", ""),
+        (
+            "Most frequent value",
+            f"{counts.index[0]:g}, with {most:.1%} of the records",
+            "synthesize first whether a record has it, then the rest"
+            if most > 0.05
+            else "",
+        ),
+        (
+            "Heaping",
+            f"{shared:.0%} of the records have a value that {small} or more share",
+            "heaps will be smoothed" if shared > 0.25 else "",
+        ),
+    ]
+
+
+def about_groups(table, predictors, known, small):
+    """Findings on levels and on patterns of what an intruder knows."""
+    rare = [
+        f"{name}={level} ({size})"
+        for name in predictors
+        for level, size in table[name].value_counts().items()
+        if size < small
+    ]
+    sizes = table.groupby(known).size()
+    return [
+        (
+            "Rare levels",
+            ", ".join(rare) or f"none has fewer than {small} records",
+            "merge them with others" if rare else "",
+        ),
+        (
+            "Patterns",
+            f"{len(sizes)}, of {sizes.min()} to {sizes.max()} records; "
+            f"records alone: {(sizes == 1).sum()}, "
+            f"patterns of fewer than {small}: {(sizes < small).sum()}",
+            "coarsen KNOWN before anything else" if sizes.min() < small else "",
+        ),
+    ]
+
+
+def check_settings(weights, n_datasets, draws):
+    """Stop unless there are such weights and so many files."""
+    if weights not in ("pairwise", "marginal"):
+        raise ValueError(f"WEIGHTS must be 'pairwise' or 'marginal'; got {weights!r}")
+    if not 2 <= n_datasets <= 2 * draws:
+        raise ValueError(f"N_DATASETS must be from 2 to {2 * draws}; got {n_datasets}")
+
+
+def empty_folder(output):
+    """Return a new or empty folder, a temporary one by default, or stop."""
+    folder = Path(output or tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise ValueError(f"OUTPUT must be a new or empty folder; {folder} is not")
+    return folder
+
+
+# Fits, risk and utility
+
+
+def described_fits(fits, weights):
+    """Weights, components in use, and what the sampler says of every fit."""
+    return pd.DataFrame(
+        {
+            "mean weight": [1.0, weights.mean()],
+            "smallest": [1.0, weights.min()],
+            "components above 1%": [
+                (fit["posterior"]["pi"] > 0.01).sum("component").mean().item()
+                for fit in fits.values()
+            ],
+            "sampler": [
+                fit.attrs["not_converged"] or "no problem" for fit in fits.values()
+            ],
+        },
+        index=list(fits),
+    )
+
+
+def pmse_range(confidential, files, unchanged):
+    """Smallest and largest pMSE ratio over the files; none if a regression fails."""
+    try:
+        ratios = [
+            pp.propensity_score_mse(confidential, released, unchanged).ratio
+            for released in files
+        ]
+    except ValueError as problem:
+        print("pMSE not computed:", problem)
+        return np.nan, np.nan
+    return min(ratios), max(ratios)
+
+
+def error(utility, row, name):
+    """Error of an estimate in percent."""
+    estimate = utility.loc[row].xs("estimate", level=1)
+    return 100 * (estimate[name] / estimate["Data"] - 1)
+
+
+# Numbers for the text
+
+
+def risk_numbers(risk, weighted, riskiest, by_pattern):
+    """Mean risks, those of the riskiest, and what weights change."""
+    return {
+        "risk-data": risk["Data"].mean(),
+        "risk-unweighted": risk["Unweighted"].mean(),
+        "risk-weighted": risk[weighted].mean(),
+        "top-unweighted": riskiest(risk["Unweighted"]),
+        "top-weighted": riskiest(risk[weighted]),
+        "pattern-high": by_pattern[weighted].max(),
+        "pattern-low": by_pattern[weighted].min(),
+        "up": int((risk[weighted] - risk["Unweighted"] > 0.25).sum()),
+    }
+
+
+def utility_numbers(utility, distances, group_errors, weighted):
+    """Errors in percent, and distances."""
+    values = {"group-low": group_errors.min(), "group-high": group_errors.max()}
+    short = {
+        "mean": "mean",
+        "25% quantile": "q25",
+        "50% quantile": "median",
+        "90% quantile": "q90",
+    }
+    for name, label in (("Unweighted", "unweighted"), (weighted, "weighted")):
+        for row, statistic in short.items():
+            values[f"{statistic}-{label}"] = error(utility, row, name)
+        values[f"ecdf-{label}"] = distances.iloc[:, 0][name]
+        values[f"pmse-{label}"] = distances["to"][name]
+    return values
+
+
+def forecast_numbers(tuning, utility, weighted):
+    """Forecasts of two quantiles beside what the fit came out with."""
+    values = {}
+    for row, label in (("25% quantile", "q25"), ("90% quantile", "q90")):
+        values[f"{label}-forecast"] = tuning[row].iloc[0]
+        values[f"{label}-fit"] = utility.loc[row, (weighted, "estimate")]
+        values[f"{label}-shifted"] = tuning[row].loc[(1, 0.4)]
+    return values
+
+
+# Figures
+
+
+def draw_weights(y, weights, name, variable, shift):
+    """Weight of every record against its value."""
+    _, ax = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+    pp.plots.weights_against_values(
+        y + shift,
+        weights,
+        name=name,
+        xlabel=f"{variable} + {shift:g}, log scale",
+        ax=ax,
+    )
+    ax.set_xscale("log")
+    ax.set_ylim(0, 1.1 * weights.max())
+
+
+def draw_risks(risk):
+    """Identification risk of all records."""
+    _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    pp.plots.violins(risk, ylabel="Identification risk", middle="mean", ax=ax)
+    ax.set_ylim(-0.03, 1.03)
+    ax.legend(loc="upper right")
+
+
+def draw_intervals(utility, rows, variable):
+    """Bootstrap intervals of some statistics."""
+    _, axes = plt.subplots(1, len(rows), figsize=(9, 2.6), layout="constrained")
+    for ax, row in zip(axes, rows, strict=True):
+        names = utility.columns.unique(0)
+        pp.plots.intervals(
+            {name: tuple(utility.loc[row, name]) for name in names},
+            xlabel=f"{variable}, {row}",
+            ax=ax,
+        )
+
+
+# The report
+
+
+def risks(risk, riskiest, small):
+    """Print mean risks, those of the riskiest, and the share above 0.5."""
+    return pd.DataFrame(
+        {
+            name: {
+                "mean": f"{values.mean():.2f}",
+                "mean of the riskiest 1%": f"{riskiest(values):.2f}",
+                "records above 0.5": count_or_hidden(
+                    (values > 0.5).sum(), len(values), small
+                ),
+            }
+            for name, values in risk.items()
+        }
+    ).T
+
+
+def three_digits(value):
+    """Print a number rounded to three significant digits."""
+    return f"{float(f'{value:.3g}'):,.10g}" if np.isfinite(value) else "not computed"
+
+
+def count_or_hidden(count, total, small):
+    """Share in percent, unless it rests on few records, or leaves few."""
+    few = 0 < count < small or 0 < total - count < small
+    return HIDDEN if few else f"{count / total:.1%}"
+
+
+def estimates(intervals, rows, hidden):
+    """Print estimates and intervals; those of the data unless they are hidden."""
+    return pd.DataFrame(
+        {
+            name: [
+                HIDDEN
+                if name == "Data" and hide
+                else "{} ({} to {})".format(*map(three_digits, ends))
+                for hide, *ends in zip(hidden, *found, strict=True)
+            ]
+            for name, found in intervals.items()
+        },
+        rows,
+    )
+
+
+def group_means(means, hidden):
+    """Print means by group, except in the hidden groups."""
+    shown = means.map(three_digits)
+    shown.loc[[group in hidden for group in means.index]] = HIDDEN
+    return shown
+
+
+def page(variable, report, small):
+    """Put the tables of the report on one page, with notes on what they mean."""
+    notes = [
+        "The column of interest is synthetic in every row. All other columns are those "
+        "of the confidential file, unchanged.",
+        "Risk: the share of the records with the same known characteristics whose "
+        "released value is not close to the confidential value of the record in "
+        "question, if its own released value is; otherwise 0. It describes an intruder "
+        "who knows the true value.",
+        "Numbers from confidential records are rounded; a quantile is the mean of "
+        f"{small} values around it; groups of fewer than {small} records, or "
+        "with one dominant record, are not shown, nor are others from which they could "
+        "be computed.",
+        "No guarantee of differential privacy is claimed.",
+    ]
+    name = html.escape(variable)
+    with pd.option_context("display.max_colwidth", None):
+        tables = [part.to_html(border=0) for part in report.values()]
+    return "\n".join(
+        [
+            "<!DOCTYPE html><html lang='en'><meta charset='utf-8'>",
+            f"<title>Synthetic {name}</title>",
+            f"<style>{STYLE}</style>",
+            f"<h1>Risk and utility of synthetic {name}</h1>",
+            *(
+                f"<h2>{html.escape(title)}</h2>\n{table}"
+                for title, table in zip(report, tables, strict=True)
+            ),
+            "<ul>",
+            *(f"<li>{html.escape(note)}</li>" for note in notes),
+            "</ul></html>",
+        ]
+    )
+
+
+# The last check: what must hold before anything is released
+
+
+def required(
+    folder, table, variable, predictors, limits, n_datasets, weights, report, small
+):
+    """Judge what was written, and the report, by the rules of the release."""
+    names = [f"synthetic-{k + 1:02d}.csv" for k in range(n_datasets)]
+    written = {path.name for path in folder.iterdir()}
+    files = [
+        pd.read_csv(folder / name, dtype=str, keep_default_na=False) for name in names
+    ]
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.iterdir())
+    return {
+        "exactly the expected files are written": written == {"report.html", *names},
+        "synthetic files have the columns of the CSV": all(
+            list(file) == list(table) for file in files
+        ),
+        "predictors are unchanged, up to the order of rows": all(
+            same_records(file[predictors], table[predictors]) for file in files
+        ),
+        "synthetic values respect the limits": all(
+            within(file[variable].astype(float), limits) for file in files
+        ),
+        "no weight of a record is in a written file": found_in(text, weights) == 0,
+        "no cell of the report is the maximum of few records": not shows_maximum(
+            report, variable, table[variable].astype(float), small
+        ),
+    }
+
+
+def same_records(one, other):
+    """Whether two tables hold the same rows, in whatever order."""
+    return one.value_counts().sort_index().equals(other.value_counts().sort_index())
+
+
+def within(values, limits):
+    """Whether all values are within the limits."""
+    return np.array_equal(values, np.clip(values, *limits))
+
+
+def found_in(text, values):
+    """How many of the numbers stand in a text (short ones, such as 0.5, may)."""
+    long = [repr(float(value)) for value in values if len(repr(float(value))) > 8]
+    return sum(number in text for number in long)
+
+
+def shows_maximum(report, variable, y, small):
+    """Whether a table on the variable has its maximum, and fewer than `small` have it."""
+    shown = {
+        number
+        for title, part in report.items()
+        if variable in title
+        for cell in part.to_numpy().ravel()
+        for number in re.findall(r"-?[\d,]*\.?\d+", cell)
+    }
+    return f"{y.max():,.10g}" in shown and int((y == y.max()).sum()) < small
+
+
+def claims(overview, epsilon, tail_error):
+    """Judge what the chapter says of its example.
+
+    Parameters
+    ----------
+    overview : DataFrame
+        Risks of the data, of the unweighted and of the weighted synthesizer.
+    epsilon : Series
+        Of the unweighted and of the weighted synthesizer.
+    tail_error : float
+        Error of the 90% quantile with weights, in percent.
+    """
+    data, unweighted, weighted = overview["mean risk"]
+    _, riskiest, riskiest_weighted = overview["mean of the riskiest 1%"]
+    return {
+        "mean risk falls by more than half through synthesis": unweighted < 0.5 * data,
+        "mean risk is lower with weights": weighted < unweighted,
+        "riskiest 1% are safer with weights": riskiest_weighted < riskiest,
+        "epsilon is lower with weights": epsilon.iloc[1] < epsilon.iloc[0],
+        "the tail is shorter with weights": tail_error < 0,
+    }
