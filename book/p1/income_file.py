@@ -7,8 +7,6 @@ from scipy import stats
 
 import pseudopost as pp
 from companion import density
-from pseudopost.mixture import design_matrix
-from pseudopost.risk import ball_ends
 
 COLOURS = pp.plots.PALETTE
 KNOWN_P1 = ["gender", "age", "education", "marital", "earner"]
@@ -74,7 +72,7 @@ def variables(people):
 
 def regressors(people):
     """Build the matrix of a regression on all ten predictors."""
-    return design_matrix(people[list(DESCRIPTION)], len(people))[0]
+    return pp.design_matrix(people[list(DESCRIPTION)], len(people))[0]
 
 
 def bands_of_p2(income):
@@ -195,7 +193,7 @@ def loss_values(income, risk, patterns):
 def effect_values(income, files, released_risk, riskiest):
     """Risks under top-coding, and replaced incomes that are close all the same."""
     cut = files["top-coded, 2.5%"]
-    low, _ = ball_ends(income, radius=0.2)
+    low, _ = pp.ball_ends(income, radius=0.2)
     values = {
         "still": 100 * (low <= cut)[cut != income].mean(),
         "reach": cut.max() / 0.8,

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pseudopost as pp
-from pseudopost.mixture import log_half_t, normal_mixture
+from pseudopost.mixture_coordinates import log_half_t, normal_mixture
 
 COLOURS = pp.plots.PALETTE
 GAP = "gap of distribution functions"

@@ -13,7 +13,6 @@ import pandas as pd
 from scipy import stats
 
 import pseudopost as pp
-from pseudopost.risk import ball_ends
 
 COLOURS = pp.plots.PALETTE
 RELEASES = ["Data", "Unweighted", "Marginal", "Top-coded"]
@@ -507,7 +506,7 @@ def draw_four(study, chosen, found):
     y = study.y
     before, after = found["Unweighted"], found["Marginal"]
     codes = study.data.groupby(study.known, observed=True).ngroup().to_numpy()
-    low, high = ball_ends(y, study.radius)
+    low, high = pp.ball_ends(y, study.radius)
     _, axes = plt.subplots(2, 2, figsize=(10, 5.4), layout="constrained")
     for ax, (label, i) in zip(axes.flat, chosen.items(), strict=True):
         mates = np.flatnonzero((codes == codes[i]) & (np.arange(len(y)) != i))

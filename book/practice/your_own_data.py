@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 import pseudopost as pp
-from pseudopost.mixture import design_matrix
 
 try:
     from companion import numbers
@@ -199,7 +198,7 @@ def check_predictors(table, predictors):
                 "levels, or remove an identifier",
             )
     n = len(table)
-    X, names, _ = design_matrix(table[predictors], n)
+    X, names, _ = pp.design_matrix(table[predictors], n)
     if n / X.shape[1] < PER_COEFFICIENT:
         most = max(counts, key=lambda name: len(counts[name]))
         _stop(
