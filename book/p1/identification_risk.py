@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 import pseudopost as pp
-from pseudopost.risk import ball_ends
 
 COLOURS = pp.plots.PALETTE
 OWN, OUTSIDE = "share with T = 1", "share outside"
@@ -107,7 +106,7 @@ def two_radii(rng, repetitions=200):
         y, released = rng.lognormal(10, 1, (2, 40))
         labels = rng.choice(3, 40)
         radii = np.sort(rng.uniform(0.01, 2, 2))
-        ends = [ball_ends(y, r) for r in radii]
+        ends = [pp.ball_ends(y, r) for r in radii]
         stays = np.equal(
             *((low <= released) & (released <= high) for low, high in ends)
         )
@@ -203,7 +202,7 @@ def betty_plot(scenarios, risk):
     shares = thirteenths(risk[scenario] for scenario in scenarios)
     for ax, counts, share in zip(axes.flat, scenarios.values(), shares, strict=True):
         true, released, _ = betty_file(*counts)
-        (low,), (high,) = ball_ends(true[:1], 0.2)
+        (low,), (high,) = pp.ball_ends(true[:1], 0.2)
         ax.axvspan(low, high, color=COLOURS["CW"], alpha=0.25, linewidth=0)
         for label, x, y, marker, size, colour in (
             ("Other synthetic values", released[1:13], heights, "^", 45, "Data"),
@@ -362,7 +361,7 @@ def income_plot(income, risk, top):
 
 def sorted_line_plot(y, released, missed):
     """How the fast algorithm counts, for the first record and for pairs."""
-    low, high = ball_ends(y)
+    low, high = pp.ball_ends(y)
     _, axes = plt.subplots(
         2, 1, figsize=(8, 4.8), layout="constrained", sharex=True, height_ratios=[1, 2]
     )
@@ -397,7 +396,7 @@ def positions_panel(ax, ordered, low, high):
 
 def balls_panel(ax, y, released, missed):
     """Draw the balls of records with T = 1, and how many of them miss each row."""
-    low, high = ball_ends(y)
+    low, high = pp.ball_ends(y)
     bars = np.flatnonzero((low <= released) & (released <= high))
     bars = bars[np.argsort(y[bars])]
     for height, j in enumerate(bars, start=1):
