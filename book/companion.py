@@ -128,6 +128,11 @@ def earner(people, income, weights=None):
     return beta[..., k], variance
 
 
+def in_rows(log_likelihood):
+    """Log-likelihoods with one row for each draw, chain after chain, shape (S, n)."""
+    return log_likelihood.to_numpy().reshape(-1, log_likelihood.sizes["record"])
+
+
 class Study:
     """One file, the mixture synthesizers that were fitted to it, and their risks.
 
@@ -188,7 +193,7 @@ class Study:
         seed = self.sampling["random_seed"] if random_seed is None else random_seed
         return self.model.synthesize(
             self.fits[name], n_datasets, random_seed=seed, **settings
-        )
+        ).to_numpy()
 
     def risk_of(self, released, radius=None, alone=None):
         """Identification risk of each record in released files."""

@@ -353,14 +353,14 @@ def in_standard_errors(table):
 
 def risk_at(path, weight):
     """Mean risk at a scalar weight, between the steps of a search."""
-    steps = path.sort_values("weight")
-    return np.interp(weight, steps["weight"], steps["risk"])
+    steps = path.sort_values("constant")
+    return np.interp(weight, steps["constant"], steps["found"])
 
 
 def numbers_of_fits(fits, search, target):
     """Of the table of the fits and the search for the scalar weight."""
     path = search.path
-    near = path.loc[path["difference"].abs() < 0.1 * target, "weight"]
+    near = path.loc[path["difference"].abs() < 0.1 * target, "constant"]
     return {
         "mean-risk-Unweighted": fits.loc["Unweighted", "mean risk"],
         "mean-risk-Vector": fits.loc["Vector", "mean risk"],
@@ -369,7 +369,7 @@ def numbers_of_fits(fits, search, target):
         "mean-weight": fits.loc["Vector", "mean weight"],
         "occupied": round(fits.loc["Unweighted", "occupied components"]),
         "rhat": fits["largest R-hat"].max(),
-        "scalar": search.weight,
+        "scalar": search.constant,
         "steps": len(path),
         "near-low": near.min(),
         "near-high": near.max(),

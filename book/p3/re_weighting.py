@@ -256,7 +256,7 @@ def claim_of_search(paths, bounds):
     """P3, Algorithm 1."""
     distance = nearest(paths, bounds)
     steps = ", ".join(
-        f"{name}: k = {paths[name]['k'].iloc[-1]:.3f} after {len(paths[name])}"
+        f"{name}: k = {paths[name]['constant'].iloc[-1]:.3f} after {len(paths[name])}"
         for name in STARTS
     )
     return {

@@ -441,7 +441,7 @@ def test_means_in_standard_errors():
 
 
 def path_of(*steps, target=0.3):
-    table = pd.DataFrame(steps, columns=["weight", "risk"])
+    table = pd.DataFrame(steps, columns=["constant", "found"])
     return table.assign(difference=table["risk"] - target)
 
 
@@ -465,7 +465,7 @@ def test_risk_between_the_steps_of_a_search():
 
 def test_numbers_of_fits():
     search = SimpleNamespace(
-        weight=0.4, path=path_of((0.6, 0.34), (0.4, 0.31), (0.2, 0.28))
+        constant=0.4, path=path_of((0.6, 0.34), (0.4, 0.31), (0.2, 0.28))
     )
     found = chapter.numbers_of_fits(fits_table(), search, 0.3)
     assert (found["near-low"], found["near-high"], found["steps"]) == (0.2, 0.4, 3)
