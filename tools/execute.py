@@ -18,6 +18,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime, timedelta
 from pathlib import Path
+from textwrap import indent
 from threading import Lock
 
 import nbformat
@@ -191,7 +192,8 @@ class Progress:
         """Say that a chapter has ended, and return its seconds."""
         with self.lock:
             seconds = time.monotonic() - self.running.pop(name)
-            self.done[name] = seconds
+            if not problem:
+                self.done[name] = seconds
             how = f"FAILED after {seconds:.0f} s" if problem else f"{seconds:.0f} s"
             left = len(self.waiting) + len(self.running)
             rest = timedelta(seconds=self.seconds_left())
@@ -203,7 +205,8 @@ class Progress:
 
     def seconds_left(self):
         """Estimate how long the others take, at the speed seen so far."""
-        speed = sum(self.done.values()) / sum(self.expected[n] for n in self.done)
+        expected = sum(self.expected[name] for name in self.done)
+        speed = sum(self.done.values()) / expected if self.done else 1
         now = time.monotonic()
         ends = [
             max(speed * self.expected[name] - (now - start), 1)
@@ -226,7 +229,7 @@ def run(path, progress):
         NotebookClient(notebook, timeout=1800, resources=where).execute(env=environment)
     except CellExecutionError as error:
         text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-        progress.end(path.stem, "\n".join(text.splitlines()[-30:]))
+        progress.end(path.stem, indent("\n".join(text.splitlines()[-12:]), "    "))
         return path, None, None
     return path, notebook, progress.end(path.stem)
 

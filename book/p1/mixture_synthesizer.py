@@ -13,7 +13,8 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pseudopost as pp
-from pseudopost.mixture_coordinates import log_half_t, normal_mixture
+from pseudopost.mixture_coordinates import log_half_t
+from pseudopost.mixture_kernels import normal_mixture
 
 COLOURS = pp.plots.PALETTE
 GAP = "gap of distribution functions"
