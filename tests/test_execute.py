@@ -1,0 +1,158 @@
+"""Which chapters are executed again, and what the reader of the log sees."""
+
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+import execute  # noqa: E402
+
+MODULE = '"""A module."""\n\n\ndef double(x):\n    "Twice."\n    return 2 * x\n'
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """A book of two chapters: the first has a module and a data file, and a claim."""
+    folder = tmp_path / "book" / "p1"
+    folder.mkdir(parents=True)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "counts.csv").write_text("1\n2\n")
+    (tmp_path / "data" / "other.csv").write_text("3\n")
+    (tmp_path / "requirements.txt").write_text("numpy\n")
+    (tmp_path / "book" / "ledger.csv").write_text(
+        "id,chapter,what,published,ours\nA,first,a,1,1\nB,second,b,2,2\n"
+    )
+    (tmp_path / "book" / "shared.py").write_text('"""Shared."""\n\nSIZE = 4\n')
+    (folder / "first_module.py").write_text(f"import shared\n\n{MODULE}")
+    chapters = {
+        "first": "import first_module\nprint(open('../../data/counts.csv').read())",
+        "second": "print(3)",
+    }
+    paths = []
+    for name, code in chapters.items():
+        cells = [new_markdown_cell(f"# {name}"), new_code_cell(code)]
+        paths.append(folder / f"{name}.ipynb")
+        nbformat.write(new_notebook(cells=cells), paths[-1])
+    build = tmp_path / "_build"
+    for name, value in {
+        "ROOT": tmp_path,
+        "BOOK": tmp_path / "book",
+        "BUILD": build,
+        "DATA": tmp_path / "data",
+        "CHAPTERS": paths,
+        "LEDGER": tmp_path / "book" / "ledger.csv",
+        "INPUTS": build / "inputs.json",
+        "LOG": build / "book.log",
+    }.items():
+        monkeypatch.setattr(execute, name, value)
+    return tmp_path
+
+
+def changed(book, change):
+    """Chapters that are stale after a change."""
+    before = {path.stem: execute.inputs_of(path) for path in execute.CHAPTERS}
+    change(book)
+    return {p.stem for p in execute.CHAPTERS if execute.inputs_of(p) != before[p.stem]}
+
+
+def rewrite(name, old, new):
+    def change(book):
+        text = (book / name).read_text()
+        assert old in text
+        (book / name).write_text(text.replace(old, new))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "stale"),
+    [
+        ("book/p1/first_module.py", '"Twice."', '"Two times."', set()),
+        ("book/p1/first_module.py", "    return", "    # A remark.\n    return", set()),
+        ("book/p1/first_module.py", "2 * x", "3 * x", {"first"}),
+        ("book/shared.py", '"""Shared."""', '"""For all."""', set()),
+        ("book/shared.py", "4", "5", {"first"}),
+        ("data/counts.csv", "2", "7", {"first"}),
+        ("data/other.csv", "3", "7", set()),
+        ("book/ledger.csv", "A,first,a", "A,first,c", {"first"}),
+        ("book/ledger.csv", "2,2", "2,9", set()),
+        ("book/p1/first.ipynb", "# first", "# A title", set()),
+        ("requirements.txt", "numpy", "numpy==2", {"first", "second"}),
+    ],
+)
+def test_what_a_chapter_executes_decides(book, name, old, new, stale):
+    assert changed(book, rewrite(name, old, new)) == stale
+
+
+def test_the_code_of_the_package_and_the_profile_count(book, monkeypatch):
+    def package(book):
+        monkeypatch.setattr(execute, "digest_of_modules", lambda: "another")
+
+    assert changed(book, package) == {"first", "second"}
+    assert changed(book, lambda book: monkeypatch.setattr(execute, "PROFILE", "x"))
+
+
+def test_stale_outputs_and_pages_are_forgotten_and_others_kept(book):
+    first, second = execute.CHAPTERS
+    for path in (first, second):
+        execute.forget_stale()
+        execute.keep(nbformat.read(path, as_version=4), path, 1.0)
+    execute.forget_stale()
+    assert execute.is_kept(first)
+    assert execute.is_kept(second)
+    page = execute.BUILD / ".doctrees" / "book" / "p1" / "first.doctree"
+    page.parent.mkdir(parents=True)
+    page.write_text("")
+    rewrite("book/shared.py", "4", "5")(book)
+    execute.forget_stale()
+    assert not execute.is_kept(first)
+    assert execute.is_kept(second)
+    assert not page.exists()
+
+
+@pytest.mark.slow
+def test_chapters_are_executed_once_and_a_failing_one_is_named_at_once(book, capsys):
+    rewrite("book/p1/second.ipynb", "print(3)", "1 / 0")(book)
+    with pytest.raises(SystemExit, match="failed: second"):
+        execute.main()
+    printed = capsys.readouterr().out
+    assert "2 chapters to execute" in printed
+    assert re.search(
+        r"second: FAILED after \d+ s; .*\n.*\n(.*\n)*.*ZeroDivision", printed
+    )
+    assert re.search(r"first: \d+ s; \d left, until about \d\d:\d\d", printed)
+    assert execute.LOG.read_text() == printed
+    rewrite("book/p1/second.ipynb", "1 / 0", "1 / 1")(book)
+    execute.main()
+    printed = capsys.readouterr().out
+    assert "1 chapters are up to date" in printed
+    assert "first" not in printed
+    execute.main()
+    assert "2 chapters are up to date" in capsys.readouterr().out
+
+
+def test_an_unknown_chapter_is_refused(book):
+    with pytest.raises(SystemExit, match="no such chapters: third"):
+        execute.main("third")
+
+
+def test_the_time_left_follows_the_speed_seen(book):
+    execute.BUILD.mkdir()
+    progress = execute.Progress(["a", "b", "c"], {"a": 10, "b": 20, "c": 40}, workers=2)
+    progress.done = {"a": 20}
+    progress.waiting = dict.fromkeys(["b", "c"])
+    assert progress.seconds_left() == 80
+    progress.workers = 1
+    assert progress.seconds_left() == 120
+
+
+def test_workers_fit_into_memory(monkeypatch):
+    monkeypatch.setattr(execute, "GIGABYTES_PER_WORKER", 1e9)
+    assert execute.number_of_workers(8) == 1
+    monkeypatch.setattr(execute, "GIGABYTES_PER_WORKER", 1e-9)
+    assert execute.number_of_workers(8) == 8
