@@ -814,7 +814,7 @@ def local_bounds(phi, n_files, random_seed):
     """Largest bounds under LW of many simulated databases."""
     rng = np.random.default_rng(random_seed)
     files = (
-        pp.datasets.negative_binomial_mixture(phi=phi, random_seed=seed)
+        pp.datasets.negative_binomial_mixture(phi=phi, random_seed=seed).to_numpy()
         for seed in range(1, n_files + 1)
     )
     return np.array([quick_lw(y, 300, rng)[1].max() for y in files])
