@@ -17,6 +17,8 @@ SAMPLING = ("draws", "tune", "chains", "random_seed")
 class Calibration(NamedTuple):
     """What :func:`calibrate_reweighting` and :func:`match_scalar_weight` return.
 
+    Printed, it shows no record's weight.
+
     Attributes
     ----------
     constant : float
@@ -38,6 +40,18 @@ class Calibration(NamedTuple):
     weights: np.ndarray
     fit: xr.DataTree
     path: pd.DataFrame
+
+    def __repr__(self):
+        step = np.argmax(self.path["constant"] == self.constant)
+        return "\n".join(
+            [
+                f"{type(self).__name__}: constant {self.constant:.4g}, mean weight "
+                f"{self.weights.mean():.3f}",
+                f"step {step + 1} of {len(self.path)}, difference from the target "
+                f"{self.path['difference'].iloc[step]:.3g}",
+                self.fit.attrs["not_converged"] or "the fit has converged",
+            ]
+        )
 
 
 def calibrate_reweighting(
