@@ -31,6 +31,10 @@ WITHOUT_EXERCISES = {
     "notation",
     "teaching",
 }
+# Lines of code that a reader can be asked to look at, blank ones not counted.
+FIRST_CELL, CELL, VISIBLE, HIDDEN = 8, 25, 250, 250
+HIDDEN_IN_ALL = 3068  # a third of what there was before the chapters had modules
+HIDING = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
 # Equations of P1 whose lines have letters of their own, and the last letter.
 LETTERED = dict(zip((26, 27, 31, 34, 35, 36, 38, 39, 44), "cdeegcebe", strict=True))
 # Everything in the three papers.
@@ -119,6 +123,35 @@ def test_only_checked_cells_keep_outputs(name):
 def test_long_chapters_have_a_checked_cell(name):
     code = cells(name, "code")
     assert len(code) <= 3 or any(tools.CHECKED in tags(cell) for cell in code)
+
+
+def lines_of_code(name):
+    """Non-blank lines of the cells: visible, of solutions, hidden."""
+    found = {"visible": [], "solutions": [], "hidden": []}
+    solution = False
+    for cell in CHAPTERS[name].cells:
+        if cell.cell_type == "markdown":
+            for mark in re.findall(r"\{solution-(start|end)\}", cell.source):
+                solution = mark == "start"
+        elif cell.cell_type == "code":
+            lines = sum(bool(line.strip()) for line in cell.source.splitlines())
+            kind = "solutions" if solution else "visible"
+            found["hidden" if HIDING & set(tags(cell)) else kind].append(lines)
+    return found
+
+
+@chapter
+def test_a_chapter_shows_ideas_and_little_plumbing(name):
+    lines = lines_of_code(name)
+    assert all(count <= FIRST_CELL for count in lines["visible"][:1])
+    assert all(count <= CELL for count in lines["visible"] + lines["solutions"])
+    assert sum(lines["visible"]) <= VISIBLE
+    assert sum(lines["hidden"]) <= HIDDEN
+
+
+def test_little_code_is_hidden():
+    total = sum(sum(lines_of_code(name)["hidden"]) for name in CHAPTERS)
+    assert total <= HIDDEN_IN_ALL
 
 
 @chapter
