@@ -172,6 +172,7 @@ def write_book(folder, first=FIRST):
     (folder / "requirements.txt").write_text("numpy\n")
     (folder / ".python-version").write_text("3.13\n")
     (folder / "book" / "ledger.csv").write_text("id\n")
+    (folder / "book" / "companion.py").write_text("WORDS = 'shared'\n")
     pages = {
         "intro": [new_markdown_cell(INTRO)],
         "p1/first": [
@@ -247,26 +248,58 @@ def test_title_edition_and_setup_come_first(book):
     first, setup, rest = cells(book, "student")[:3]
     assert first.source.startswith("# 1. The first chapter\n\n*Student edition* of [")
     assert "https://github.com/small/book" in first.source
-    assert 'Path("../../data")' in setup.source
+    assert "clone --quiet --depth 1 --branch student https://github.com/small/book" in (
+        setup.source
+    )
     assert "%cd pseudopost-book/book/p1" in setup.source
-    assert "myst-nb linearmodels git+https://github.com/small/book" in setup.source
+    assert 'sys.path.append(str(Path("../../book").resolve()))' in setup.source
     assert rest.source.startswith("Text with")
     assert "setup" not in [c.cell_type for c in cells(book, "student", "intro")]
 
 
-def test_setup_installs_what_the_chapters_import():
+def test_setup_fetches_what_the_chapters_import():
     paths = [p for p in (ROOT / "book").rglob("*.ipynb") if p.parts[-2][0] != "."]
     chapters = [nbformat.read(path, as_version=4).cells for path in paths]
-    code = "\n".join(c.source for cells in chapters for c in cells if "outputs" in c)
-    imported = set(re.findall(r"^\s*(?:import|from) (\w+)", code, re.M))
+    code = [c.source for cells in chapters for c in cells if "outputs" in c]
+    modules = [path.read_text() for path in (ROOT / "book").rglob("*.py")]
+    imported = set(
+        re.findall(r"^\s*(?:import|from) (\w+)", "\n".join(code + modules), re.M)
+    )
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found = {re.match(r"\w+", line)[0] for line in project["dependencies"]}
+    here = {path.stem for path in (ROOT / "book").rglob("*.py")}
     # IPython is wherever a notebook runs.
-    missing = imported - sys.stdlib_module_names - found - {"IPython"}
-    listed, install = tools.SETUP.split("find_spec, ")[1].split("%pip")
-    assert set(re.findall(r'"(\w+)"', listed)) == missing
-    for name in missing - {"pseudopost"}:
-        assert f" {name.replace('_', '-')} " in install
+    missing = imported - sys.stdlib_module_names - found - here - {"IPython"}
+    assert missing == {"pseudopost", "linearmodels"}
+    assert "git+{url} linearmodels" in tools.SETUP
+
+
+def run_setup(folder, notebook):
+    """Run the set-up cell of a notebook in a folder, without its shell commands."""
+    source = nbformat.read(notebook, as_version=4).cells[1].source
+    source = re.sub(r"^    [!%].*$", "    pass", source, flags=re.M)
+    code = f"{source}\nimport companion"
+    return run(folder, "-c", code)
+
+
+def test_setup_finds_what_lies_beside_a_notebook(book):
+    folder = book / "_build" / "editions" / "student" / "book" / "p1"
+    result = run_setup(folder, folder / "first.ipynb")
+    assert result.returncode == 0, result.stderr
+
+
+def test_setup_alone_stops_with_one_sentence(book, tmp_path):
+    folder = book / "_build" / "editions" / "student" / "book" / "p1"
+    place = tmp_path / "one" / "book" / "p1"
+    place.mkdir(parents=True)
+    source = nbformat.read(folder / "first.ipynb", as_version=4).cells[1].source
+    source = re.sub(r"^    [!%].*$", "    pass", source, flags=re.M)
+    # -S: without what is installed, so that the companion is nowhere.
+    result = run(place, "-S", "-c", source)
+    assert result.returncode == 1
+    assert result.stderr.strip() == (
+        "Download the whole folder of notebooks: this one needs its neighbours."
+    )
 
 
 @pytest.mark.parametrize(
@@ -356,6 +389,7 @@ def test_what_a_notebook_needs_is_beside_it(book):
         folder = book / "_build" / "editions" / edition
         assert (folder / "data").is_dir()
         assert (folder / "book" / "ledger.csv").exists()
+        assert (folder / "book" / "companion.py").read_text() == "WORDS = 'shared'\n"
         assert f"{edition} edition" in (folder / "README.md").read_text()
         assert (folder / "runtime.txt").read_text() == "python-3.13\n"
         requirements = (folder / "requirements.txt").read_text()
