@@ -1,6 +1,7 @@
 """Which chapters are executed again, and what the reader of the log sees."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +13,14 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 import execute  # noqa: E402
 
+KERNEL = {
+    "kernelspec": {
+        "display_name": "Python 3",
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {"name": "python"},
+}
 MODULE = '"""A module."""\n\n\ndef double(x):\n    "Twice."\n    return 2 * x\n'
 
 
@@ -37,7 +46,7 @@ def book(tmp_path, monkeypatch):
     for name, code in chapters.items():
         cells = [new_markdown_cell(f"# {name}"), new_code_cell(code)]
         paths.append(folder / f"{name}.ipynb")
-        nbformat.write(new_notebook(cells=cells), paths[-1])
+        nbformat.write(new_notebook(cells=cells, metadata=KERNEL), paths[-1])
     build = tmp_path / "_build"
     for name, value in {
         "ROOT": tmp_path,
@@ -116,7 +125,13 @@ def test_stale_outputs_and_pages_are_forgotten_and_others_kept(book):
 
 
 @pytest.mark.slow
-def test_chapters_are_executed_once_and_a_failing_one_is_named_at_once(book, capsys):
+# Kernels that are started from threads leave sockets and event loops to the collector.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_chapters_are_executed_once_and_a_failing_one_is_named_at_once(
+    book, capsys, monkeypatch
+):
+    monkeypatch.setenv("PYTHONPATH", str(book / "book"))
     rewrite("book/p1/second.ipynb", "print(3)", "1 / 0")(book)
     with pytest.raises(SystemExit, match="failed: second"):
         execute.main()
@@ -156,3 +171,22 @@ def test_workers_fit_into_memory(monkeypatch):
     assert execute.number_of_workers(8) == 1
     monkeypatch.setattr(execute, "GIGABYTES_PER_WORKER", 1e-9)
     assert execute.number_of_workers(8) == 8
+
+
+def test_parts_of_a_target_are_timed(tmp_path):
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    (folder / "timed.py").write_text((ROOT / "tools" / "timed.py").read_text())
+
+    def timed(*arguments):
+        command = [sys.executable, str(folder / "timed.py"), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    timed("start")
+    assert timed("good part", sys.executable, "-c", "print(1)").stdout == "1\n"
+    assert (
+        timed("bad part", sys.executable, "-c", "raise SystemExit(3)").returncode == 3
+    )
+    report = timed("report").stdout
+    assert re.search(r"^good part: +passed after 0 min \d\d s$", report, re.M)
+    assert re.search(r"^bad part: +failed after 0 min \d\d s$", report, re.M)

@@ -16,6 +16,7 @@ import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from textwrap import indent
@@ -104,15 +105,25 @@ def inputs_of(path):
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+@contextmanager
+def outputs():
+    """Open the executed chapters, where the build of the book looks for them."""
+    cache = get_cache(BUILD / ".jupyter_cache")
+    try:
+        yield cache
+    finally:
+        cache.db.dispose()
+
+
 def forget_stale():
     """Forget the outputs and pages of chapters whose inputs have changed."""
     known = json.loads(INPUTS.read_text()) if INPUTS.exists() else {}
     now = {path.stem: inputs_of(path) for path in CHAPTERS}
-    cache = get_cache(BUILD / ".jupyter_cache")
-    for record in cache.list_cache_records():
-        stem = Path(record.uri).stem
-        if known.get(stem) != now.get(stem):
-            cache.remove_cache(record.pk)
+    with outputs() as cache:
+        for record in cache.list_cache_records():
+            stem = Path(record.uri).stem
+            if known.get(stem) != now.get(stem):
+                cache.remove_cache(record.pk)
     for path in CHAPTERS:
         if known.get(path.stem) != now[path.stem]:
             forget_page(path)
@@ -127,24 +138,24 @@ def forget_page(path):
 
 
 def keep(notebook, path, seconds=None):
-    """Store an executed chapter where the build of the book looks."""
-    cache = get_cache(BUILD / ".jupyter_cache")
+    """Store an executed chapter."""
     data = {} if seconds is None else {"execution_seconds": seconds}
-    cache.cache_notebook_bundle(
-        CacheBundleIn(notebook, str(path), data=data),
-        check_validity=False,
-        overwrite=True,
-    )
-    cache.db.dispose()
+    with outputs() as cache:
+        cache.cache_notebook_bundle(
+            CacheBundleIn(notebook, str(path), data=data),
+            check_validity=False,
+            overwrite=True,
+        )
     forget_page(path)
 
 
 def is_kept(path):
     """Whether the outputs of a chapter are stored."""
-    try:
-        get_cache(BUILD / ".jupyter_cache").match_cache_file(path)
-    except KeyError:
-        return False
+    with outputs() as cache:
+        try:
+            cache.match_cache_file(path)
+        except KeyError:
+            return False
     return True
 
 

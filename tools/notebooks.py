@@ -19,11 +19,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from jupyter_cache import get_cache
 from nbclient import NotebookClient
 
 sys.path.insert(0, str(Path(__file__).parent))
-from execute import BUILD, CHAPTERS, LEDGER, ROOT, TIMES, keep, main, profile_of
+from execute import (
+    BUILD,
+    CHAPTERS,
+    LEDGER,
+    ROOT,
+    TIMES,
+    keep,
+    main,
+    outputs,
+    profile_of,
+)
 
 PICTURE = ROOT / "book" / "_static" / "idea.png"
 CHECKED = "nbval-check-output"
@@ -89,10 +98,11 @@ def times():
     for cell in ElementTree.parse(BUILD / "notebooks.xml").iter("testcase"):
         chapter = cell.get("classname").removesuffix(".ipynb").split(".")[-1]
         tested[chapter] += float(cell.get("time"))
-    built = {
-        Path(record.uri).stem: record.data.get("execution_seconds")
-        for record in get_cache(BUILD / ".jupyter_cache").list_cache_records()
-    }
+    with outputs() as cache:
+        built = {
+            Path(record.uri).stem: record.data.get("execution_seconds")
+            for record in cache.list_cache_records()
+        }
     table = pd.DataFrame({"nothing stored": tested, "fits stored": pd.Series(built)})
     table = table.loc[[name for name in tested if tested[name]]]
     table = np.ceil(table).astype(int)

@@ -17,8 +17,6 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 PAGES = {p.stem: p for p in BOOK.rglob("*") if p.suffix in (".ipynb", ".md")}
-    path.stem: path for path in BOOK.rglob("*") if path.suffix in (".ipynb", ".md")
-}
 
 
 def render(page):
