@@ -140,6 +140,10 @@ def forget_page(path):
 def keep(notebook, path, seconds=None):
     """Store an executed chapter."""
     data = {} if seconds is None else {"execution_seconds": seconds}
+    for cell in notebook.cells:
+        cell.metadata.pop(
+            "execution", None
+        )  # the clock, by which nothing is found again
     with outputs() as cache:
         cache.cache_notebook_bundle(
             CacheBundleIn(notebook, str(path), data=data),
