@@ -26,7 +26,7 @@ def _cache_off():
 
 @pytest.fixture(scope="session")
 def counts():
-    return pp.datasets.negative_binomial_mixture(random_seed=1)
+    return pp.datasets.negative_binomial_mixture(random_seed=1).to_numpy()
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,13 @@ from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
 
 import pseudopost as pp
-from pseudopost import synthesizers
+from pseudopost import convergence, synthesizers
 
 Y = (4, 4, 6)
 WEIGHTS = (1, 0.5, 0.25)
@@ -39,8 +40,15 @@ def normal_synthesizer(prior_sd, scale):
     return Normal()
 
 
-def poisson_fit(cls=pp.PoissonSynthesizer, y=Y, weights=WEIGHTS, prior=(), **settings):
-    return cls(y, *prior).fit(weights, **settings)
+def poisson_fit(
+    cls=pp.PoissonSynthesizer,
+    y=Y,
+    weights=WEIGHTS,
+    prior=(),
+    random_seed=1,
+    **settings,
+):
+    return cls(y, *prior).fit(weights, random_seed=random_seed, **settings)
 
 
 @pytest.fixture
@@ -156,6 +164,65 @@ def test_another_model_of_the_same_name_is_a_new_fit(
     assert len(fake_nutpie.calls) == 2
 
 
+def judge_another_group(patch):
+    def complete_fit(self, fit):
+        fit["other"] = fit["posterior"].to_dataset()
+
+    patch.setattr(pp.PoissonSynthesizer, "complete_fit", complete_fit)
+    patch.setattr(pp.PoissonSynthesizer, "judged_group", "other")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda patch: patch.setattr(
+            pp.PoissonSynthesizer, "sampler_settings", {"target_accept": 0.9}
+        ),
+        lambda patch: patch.setattr(convergence, "MAX_RHAT", 1.02),
+        lambda patch: patch.setattr(convergence, "MIN_ESS_PER_CHAIN", 90),
+        judge_another_group,
+    ],
+    ids=["sampler", "R-hat", "effective sample size", "group"],
+)
+def test_another_way_to_sample_or_to_judge_is_a_new_fit(
+    fake_nutpie, folder, monkeypatch, change
+):
+    pp.cache.on(folder)
+    poisson_fit()
+    with monkeypatch.context() as patch:
+        change(patch)
+        poisson_fit()
+        poisson_fit()
+        assert len(fake_nutpie.calls) == 2
+    poisson_fit()
+    assert len(fake_nutpie.calls) == 2
+
+
+@pytest.mark.parametrize("name", ["origin_of_class", "digest_of_class"])
+def test_another_code_is_a_new_fit(fake_nutpie, folder, monkeypatch, name):
+    pp.cache.on(folder)
+    poisson_fit()
+    other = {
+        "origin_of_class": lambda cls: ("PoissonSynthesizer", "f" * 64),
+        "digest_of_class": lambda cls: "f" * 64,
+    }
+    monkeypatch.setattr(synthesizers, name, other[name])
+    poisson_fit()
+    poisson_fit()
+    assert len(fake_nutpie.calls) == 2
+
+
+def test_labels_are_those_of_the_synthesizer_that_asks(fake_nutpie, folder):
+    pp.cache.on(folder)
+    for labels in (["a", "b", "c"], [7, 8, 9], None):
+        y = Y if labels is None else pd.Series(Y, labels)
+        synthesizer = pp.PoissonSynthesizer(y)
+        fit = synthesizer.fit(WEIGHTS, random_seed=1)
+        for result in (fit["constant_data"], synthesizer.synthesize(fit, 2)):
+            assert result["record"].to_numpy().tolist() == (labels or [0, 1, 2])
+    assert len(fake_nutpie.calls) == 1
+
+
 def test_another_process_reads_the_fit(fake_nutpie, folder):
     pp.cache.on(folder)
     fit = poisson_fit()
@@ -164,7 +231,7 @@ import nutpie
 nutpie.compile_pymc_model = nutpie.sample = None
 import pseudopost as pp
 pp.cache.on({folder!r})
-fit = pp.PoissonSynthesizer({Y}).fit({WEIGHTS})
+fit = pp.PoissonSynthesizer({Y}).fit({WEIGHTS}, random_seed=1)
 print(float(fit["posterior"]["mu"].sum()))
 """
     command = [sys.executable, "-c", code]
@@ -285,6 +352,49 @@ def test_no_part_of_a_file_is_left(fake_nutpie, tmp_path):
     assert {file.suffix for file in tmp_path.iterdir()} <= {".fit", ".lock"}
     pp.cache.clear()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_fits_of_older_code_are_deleted(fake_nutpie, folder, monkeypatch):
+    pp.cache.on(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            synthesizers, "origin_of_class", lambda cls: (cls.__name__, "f" * 64)
+        )
+        poisson_fit()
+        poisson_fit(random_seed=2)
+        poisson_fit(cls=pp.NegativeBinomialSynthesizer)
+    older = stored_files(folder)
+    assert len(older) == 3
+    poisson_fit()
+    poisson_fit(random_seed=2)
+    assert len(stored_files(folder)) == 3
+    (kept,) = set(older) & set(stored_files(folder))
+    assert kept.name.startswith("NegativeBinomialSynthesizer-ffffffffffff-")
+    poisson_fit()
+    poisson_fit(random_seed=2)
+    assert len(fake_nutpie.calls) == 5
+
+
+def test_files_of_the_older_naming_scheme_are_deleted(tmp_path):
+    kept = ["notes.txt", "Other-0123456789ab-77.fit", "Mine-new-77.fit"]
+    deleted = ["77.fit", "Mine-77.fit", "Mine-old-77.fit"]
+    for name in kept + deleted:
+        (tmp_path / name).touch()
+    (tmp_path / "77.lock").touch()
+    pp.cache.on(tmp_path)
+    pp.cache.stored("key", lambda: 7, made_by=("Mine", "new"))
+    (own,) = tmp_path.glob("Mine-new-*[!7].lock")
+    left = {file.name for file in tmp_path.iterdir()}
+    assert left == {*kept, own.name, own.with_suffix(".fit").name}
+
+
+def test_values_are_known_by_the_code_of_the_package(tmp_path, monkeypatch):
+    pp.cache.on(tmp_path)
+    assert pp.cache.stored("key", lambda: 1) == 1
+    monkeypatch.setattr(pp.cache, "digest_of_modules", lambda: "f" * 64)
+    assert pp.cache.stored("key", lambda: 2) == 2
+    (file,) = stored_files(tmp_path)
+    assert file.name.startswith("value-ffffffffffff-")
 
 
 def test_two_processes_that_want_the_same_compute_it_once(tmp_path):
