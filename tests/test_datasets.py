@@ -35,7 +35,7 @@ def cdf(options, k):
 
 @pytest.fixture(scope="module")
 def large():
-    return negative_binomial_mixture(N)
+    return negative_binomial_mixture(N, random_seed=1)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def large():
     ],
 )
 def test_moments(options, mean, variance):
-    y = negative_binomial_mixture(N, **options)
+    y = negative_binomial_mixture(N, **options, random_seed=1)
     assert y.mean() == pytest.approx(mean, abs=4 * np.sqrt(variance / N))
     fourth = np.mean((y - y.mean()) ** 4)
     assert y.var() == pytest.approx(
@@ -58,7 +58,7 @@ def test_moments(options, mean, variance):
 
 @CASES
 def test_distribution(options):
-    y = negative_binomial_mixture(N, **options)
+    y = negative_binomial_mixture(N, **options, random_seed=1)
     k = np.arange(y.max() + 1)
     observed = np.searchsorted(np.sort(y), k, "right") / N
     # A larger distance has probability below 1e-6 (Dvoretzky-Kiefer-Wolfowitz-Massart).
@@ -66,7 +66,8 @@ def test_distribution(options):
 
 
 def test_defaults(large):
-    np.testing.assert_array_equal(large, negative_binomial_mixture(N, **DEFAULT))
+    same = negative_binomial_mixture(N, **DEFAULT, random_seed=1)
+    np.testing.assert_array_equal(large, same)
     assert len(negative_binomial_mixture()) == 1000
 
 
@@ -82,21 +83,45 @@ def test_quantiles(large, level, value):
 
 def test_dispersions_belong_to_their_shares():
     # With phi = 5 for 80%: 100 + 0.8 * 100^2 / 5 + 0.2 * 100^2 / 20.
-    swapped = negative_binomial_mixture(N, phi=(20, 5))
+    swapped = negative_binomial_mixture(N, phi=(20, 5), random_seed=1)
     fourth = np.mean((swapped - swapped.mean()) ** 4)
     assert swapped.var() == pytest.approx(1800, abs=4 * np.sqrt((fourth - 1800**2) / N))
 
 
 def test_component_with_share_zero():
-    y = negative_binomial_mixture(2000, mu=(1, 1e6), phi=(5, 5), shares=(1, 0))
+    y = negative_binomial_mixture(
+        2000, mu=(1, 1e6), phi=(5, 5), shares=(1, 0), random_seed=1
+    )
     assert y.max() < 100
 
 
 @pytest.mark.parametrize("n", [1, 7])
 def test_returns_counts(n):
     y = negative_binomial_mixture(n)
-    assert y.shape == (n,)
+    assert isinstance(y, pd.Series)
+    assert y.name == "count"
+    assert y.index.tolist() == list(range(n))
     assert np.issubdtype(y.dtype, np.integer)
+
+
+@pytest.mark.parametrize(
+    "generate",
+    [
+        negative_binomial_mixture,
+        lognormal_mixture,
+        consumer_expenditure,
+        pp.datasets.doctorate_salary,
+    ],
+)
+def test_a_seed_of_its_own_is_drawn_and_kept(generate):
+    files = [generate(50) for _ in range(2)]
+    seeds = [file.attrs["random_seed"] for file in files]
+    assert seeds[0] != seeds[1]
+    assert not files[0].equals(files[1])
+    for file, seed in zip(files, seeds, strict=True):
+        again = generate(50, random_seed=seed)
+        assert again.equals(file)
+        assert again.attrs == file.attrs == {"random_seed": seed}
 
 
 def test_seed():
@@ -154,7 +179,7 @@ def test_two_modes_and_a_long_tail(seed):
 
 
 def test_levels_and_patterns():
-    file = lognormal_mixture()
+    file = lognormal_mixture(random_seed=1)
     assert [file[f"x{j}"].nunique() for j in range(1, 16)] == [2] * 6 + [3] * 9
     sizes = file.groupby([f"x{j}" for j in range(1, 6)], observed=True).size()
     assert len(sizes) == 32
@@ -171,6 +196,7 @@ def test_variance_that_the_columns_explain(component, spread, noise):
         shares=np.eye(2)[component],
         spread=np.where(np.arange(2) == component, spread, 9),
         noise=np.where(np.arange(2) == component, noise, 9),
+        random_seed=1,
     )
     log_value = np.log(file["value"].to_numpy())
     X = pd.get_dummies(file.drop(columns="value"), dtype=float).to_numpy()
@@ -187,7 +213,7 @@ def test_variance_that_the_columns_explain(component, spread, noise):
 
 def test_shares_of_the_components():
     n = 50_000
-    sharp = {"spread": [0, 0], "noise": [0, 0]}
+    sharp = {"spread": [0, 0], "noise": [0, 0], "random_seed": 1}
     value = lognormal_mixture(n, shares=[0.3, 0.7], **sharp)["value"].to_numpy()
     for level, share in ((0.1, 0.3 * 0.4), (1.0, 0.3 * 0.6), (0.75, 0.7)):
         error = 4 * np.sqrt(share * (1 - share) / n)
@@ -324,7 +350,7 @@ def test_rounded_incomes(households):
 
 
 def test_few_households():
-    file = consumer_expenditure(30)
+    file = consumer_expenditure(30, random_seed=1)
     assert file.shape == (30, 11)
     for name in CE_LEVELS:
         assert file[name].nunique() == len(file[name].cat.categories)
@@ -669,7 +695,7 @@ def test_zip_file_of_a_year(year):
 
 
 def test_levels_of_an_interview_file(read):
-    public, own = read(every_code(60)), consumer_expenditure()
+    public, own = read(every_code(60)), consumer_expenditure(random_seed=1)
     places = {
         "region": [*own["region"].cat.categories, "Suppressed"],
         "urban_type": [*own["urban_type"].cat.categories, "Suppressed"],
@@ -847,7 +873,9 @@ def test_file_that_does_not_exist(path):
 @pytest.mark.parametrize("seed", range(5))
 def test_published_salaries(seed):
     y = pp.datasets.doctorate_salary(random_seed=seed)
-    assert len(y) == 1000
+    assert isinstance(y, pd.Series)
+    assert y.name == "salary"
+    assert y.index.tolist() == list(range(1000))
     assert y.dtype == np.int64
     assert y.mean() == pytest.approx(107_609, rel=0.01)
     assert np.median(y) == 95_000

@@ -439,9 +439,12 @@ def test_pointwise_log_likelihood_is_unweighted_and_chain_after_chain(case, in_m
         for chain in range(3)
         for draw in range(83)
     ]
-    assert result.dims == ("sample", "record")
-    assert result.shape == (249, len(case.y))
-    np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-10)
+    assert result.dims == ("chain", "draw", "record")
+    assert result.shape == (3, 83, len(case.y))
+    np.testing.assert_array_equal(result["record"], np.arange(len(case.y)))
+    np.testing.assert_allclose(
+        result.to_numpy().reshape(249, -1), expected, rtol=1e-10, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("draws", [1, 99, 100, 101, 200])
@@ -451,7 +454,7 @@ def test_pointwise_log_likelihood_of_any_number_of_draws(draws):
         build(CASES["Poisson"], np.ones(8)), tree({"mu": mu})
     )
     np.testing.assert_allclose(
-        result, stats.poisson.logpmf(COUNTS, mu[0, :, None]), rtol=1e-10
+        result, stats.poisson.logpmf(COUNTS, mu[:, :, None]), rtol=1e-10
     )
 
 
@@ -474,8 +477,8 @@ def test_pointwise_log_likelihood_keeps_impossible_records():
             "y", pm.logp(pm.Poisson.dist(pm.Gamma("mu", 2, 2)), [1, -1]), [1, 0]
         )
     result = pp.pointwise_log_likelihood(model, tree({"mu": np.full((2, 4), 3.0)}))
-    np.testing.assert_allclose(result[:, 0], stats.poisson.logpmf(1, 3))
-    assert (result[:, 1] == -np.inf).all()
+    np.testing.assert_allclose(result[..., 0], stats.poisson.logpmf(1, 3))
+    assert (result[..., 1] == -np.inf).all()
 
 
 def test_two_weighted_likelihoods_in_one_model():
@@ -491,8 +494,8 @@ def test_two_weighted_likelihoods_in_one_model():
     np.testing.assert_allclose(
         logp(point), prior(point) + weights["y"] @ y + weights["z"] @ z
     )
-    np.testing.assert_allclose(pp.pointwise_log_likelihood(model, fit), [y])
-    np.testing.assert_allclose(pp.pointwise_log_likelihood(model, fit, "z"), [z])
+    np.testing.assert_allclose(pp.pointwise_log_likelihood(model, fit), [[y]])
+    np.testing.assert_allclose(pp.pointwise_log_likelihood(model, fit, "z"), [[z]])
 
 
 @pytest.mark.parametrize(

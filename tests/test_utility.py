@@ -153,6 +153,20 @@ class TestBootstrapInterval:
         assert first.estimate == other.estimate
         assert first.low != other.low
 
+    def test_a_seed_of_its_own_is_drawn_and_kept(self):
+        one, two = (pp.bootstrap_interval(SYNTHETIC, np.mean) for _ in range(2))
+        assert one != two
+        assert one.random_seed != two.random_seed
+        seed = one.random_seed
+        again = pp.bootstrap_interval(SYNTHETIC, np.mean, random_seed=seed)
+        assert again == one
+        assert again.random_seed == seed
+
+    def test_the_seed_is_no_part_of_the_tuple(self):
+        interval = pp.bootstrap_interval(SYNTHETIC, np.mean, random_seed=1)
+        assert len(interval) == 3
+        assert tuple(interval) == interval == pp.utility.Interval(*interval)
+
     def test_interval_grows_with_the_level(self):
         narrow, wide = (
             pp.bootstrap_interval(SYNTHETIC, np.mean, level=level, random_seed=1)
@@ -197,8 +211,8 @@ class TestBootstrapInterval:
                 "random_seed must be a whole number of at least 0; got -1",
             ),
             (
-                {"random_seed": None},
-                "random_seed must be a whole number of at least 0; got None",
+                {"random_seed": 1.5},
+                "random_seed must be a whole number of at least 0; got 1.5",
             ),
         ],
     )
