@@ -69,4 +69,5 @@ def _text_of_class(cls):
         return digest_of_text(textwrap.dedent(inspect.getsource(cls)))
     except (OSError, SyntaxError, TypeError):  # typed at a prompt, say
         functions = [f for f in vars(cls).values() if inspect.isfunction(f)]
-        return [(f.__code__.co_code, repr(f.__code__.co_consts)) for f in functions]
+        codes = [f.__code__ for f in functions]
+        return [(c.co_code, c.co_names, repr(c.co_consts)) for c in codes]
