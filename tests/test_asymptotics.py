@@ -20,6 +20,8 @@ from pseudopost.mixture_kernels import (
     precision_map,
 )
 
+pytestmark = pytest.mark.slow
+
 N = 200
 RNG = np.random.default_rng(7)
 X = np.column_stack([np.ones(N), RNG.normal(size=(N, 3))])
@@ -339,14 +341,14 @@ class TestInformation:
         # Standard error of a variance of 300: 8%.
         np.testing.assert_allclose(ratio, 1, atol=0.33)
 
-    def test_reweigh_with_fixed_weights_changes_little(self, regression):
+    def test_weight_map_with_fixed_weights_changes_little(self, regression):
         theta = pp.pseudo_mle(regression).theta
         fixed = pp.information(regression, theta)
         found = pp.information(regression, theta, weight_map=lambda kept: WEIGHTS[kept])
         np.testing.assert_allclose(found.J, fixed.J, rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(found.H, fixed.H)
 
-    def test_reweigh_adds_the_noise_of_the_weights(self, normal_mean):
+    def test_weight_map_adds_the_noise_of_the_weights(self, normal_mean):
         # All weights are the mean of the file's logistic values: H and the estimate
         # do not care, and at the estimate the scores sum to 0.
         share = 1 / (1 + np.exp(-VALUES))
@@ -360,7 +362,7 @@ class TestInformation:
         np.testing.assert_allclose(found.J, [[influence.var()]], rtol=0.02)
         assert abs(found.J.iloc[0, 0] / fixed.J.iloc[0, 0] - 1) > 0.05
 
-    def test_reweigh_gives_the_spread_of_a_pseudo_mle_whose_file_makes_the_weights(
+    def test_weight_map_gives_the_spread_of_a_pseudo_mle_whose_file_makes_the_weights(
         self,
     ):
         rng, n = np.random.default_rng(21), 100
@@ -389,7 +391,7 @@ class TestInformation:
         assert np.mean(jackknife) == pytest.approx(spread, rel=0.33)
         assert np.mean(plain) < 0.6 * spread
 
-    def test_reweigh_is_not_for_a_population(self, poisson):
+    def test_weight_map_is_not_for_a_population(self, poisson):
         with pytest.raises(ValueError, match="weight_map is for a file of records"):
             pp.information(
                 poisson, [3.0], mass=MASS, weight_map=lambda kept: WEIGHTS[kept]
@@ -485,7 +487,7 @@ class TestAdjustDraws:
         sandwich = pp.information(regression, at, np.ones(N)).sandwich / N
         np.testing.assert_allclose(np.cov(after.T), sandwich, rtol=1e-8, atol=1e-14)
 
-    def test_reweigh_is_passed_on(self, regression, regression_fit):
+    def test_weight_map_is_passed_on(self, regression, regression_fit):
         def weight_map(kept):
             return WEIGHTS[kept] * (0.5 + 0.5 * X[kept, 1].mean() ** 2)
 
@@ -546,107 +548,6 @@ class TestAdjustDraws:
         few = regression_fit.isel(draw=slice(2))
         with pytest.raises(ValueError, match="fit must have more draws than the 5 par"):
             pp.adjust_draws(regression, few, WEIGHTS)
-
-
-class TestRenyi:
-    @staticmethod
-    def quadrature(scale=1.0, points=80):
-        x, mass = np.polynomial.hermite_e.hermegauss(points)
-        return scale * x, mass / mass.sum()
-
-    @given(st.floats(-2, 2), st.floats(0, 0.99))
-    def test_normal_mean(self, theta, alpha):
-        x, mass = self.quadrature()
-        log_ratio = theta * x - theta**2 / 2
-        A = pp.affinity(log_ratio, [alpha], mass=mass)
-        D = pp.renyi_divergence(log_ratio, [alpha], mass=mass)
-        assert A[0] == pytest.approx(
-            np.exp(-alpha * (1 - alpha) * theta**2 / 2), rel=1e-9
-        )
-        assert D[0] == pytest.approx(alpha * theta**2 / 2, abs=1e-9)
-
-    def test_one_value_per_record(self):
-        x, mass = self.quadrature()
-        alpha = np.array([0.1, 0.5, 0.9])
-        shifts = np.array([0.3, 1.0, -2.0])
-        rows = shifts[:, None] * x - shifts[:, None] ** 2 / 2
-        D = pp.renyi_divergence(rows, alpha, mass=mass)
-        np.testing.assert_allclose(D, alpha * shifts**2 / 2, rtol=1e-8)
-        log_A = np.log(pp.affinity(rows, alpha, mass=mass))
-        assert log_A.sum() == pytest.approx(((alpha - 1) * D).sum())
-
-    def test_negative_where_the_model_is_wrong(self):
-        s, alpha, theta = 1.5, 0.8, 0.4
-        x, mass = self.quadrature(s)
-        D = pp.renyi_divergence(theta * x - theta**2 / 2, [alpha], mass=mass)
-        expected = alpha * theta**2 * (1 - alpha * s**2) / (2 * (1 - alpha))
-        assert D[0] == pytest.approx(expected)
-        assert D[0] < 0
-
-    def test_default_mass_is_the_sample(self):
-        x = np.array([0.0, 1.0, 4.0])
-        assert pp.affinity(x, [0.5])[0] == pytest.approx(np.exp(x / 2).mean())
-
-    def test_refuses_weight_one(self):
-        with pytest.raises(
-            ValueError, match=r"weights must lie in \[0, 1\); record 1 has 1"
-        ):
-            pp.renyi_divergence([0.0], [0.5, 1.0])
-
-    @pytest.mark.parametrize("shape", [(), (2, 4), (3, 1, 1)])
-    def test_refuses_other_shapes(self, shape):
-        with pytest.raises(
-            ValueError, match=r"log_ratio must have shape \(q,\) or \(3, q\)"
-        ):
-            pp.affinity(np.zeros(shape), [0.1, 0.2, 0.3])
-
-    def test_refuses_mass_of_another_length(self):
-        with pytest.raises(ValueError, match="mass must have length 2"):
-            pp.affinity([0.0, 1.0], [0.5], mass=[1.0])
-
-
-class TestCoverage:
-    def test_counts_closed_intervals(self):
-        found = pp.coverage([0, 1, 2, 3], [1, 2, 3, 4], 1)
-        assert found.estimate == 0.5
-        beta = stats.beta(2.5, 2.5)
-        assert found.standard_error == pytest.approx(beta.std())
-
-    def test_one_per_parameter(self):
-        low = np.array([[0.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
-        found = pp.coverage(low, low + 1, [0.5, 0.5])
-        np.testing.assert_allclose(found.estimate, [1, 2 / 3])
-
-    def test_error_is_never_zero(self):
-        found = pp.coverage(np.zeros(1000), np.ones(1000), 0.5)
-        assert found.estimate == 1
-        assert 0 < found.standard_error < 0.001
-
-    def test_close_to_the_binomial_error(self):
-        truth = np.arange(2000) < 1900
-        found = pp.coverage(np.where(truth, -1, 1), np.where(truth, 1, 2), 0)
-        assert found.estimate == 0.95
-        assert found.standard_error == pytest.approx(
-            np.sqrt(0.95 * 0.05 / 2000), rel=0.01
-        )
-
-    @pytest.mark.parametrize(
-        ("low", "high", "truth", "message"),
-        [
-            ([0, 0], [1], 0, "low and high must both have shape"),
-            (0, 1, 0, "low and high must both have shape"),
-            ([], [], 0, "low and high must both have shape"),
-            ([0, 2], [1, 1], 0, "low must not exceed high; it does in replicate 1"),
-            ([0, np.nan], [1, 1], 0, "low must not be missing"),
-            ([0], [np.nan], 0, "high must not be missing"),
-            ([0], [1], np.nan, "truth must not be missing"),
-            ([0], [1], [0, 1], "truth must have one value per parameter"),
-            ([[0, 0]], [[1, 1]], [0, 1, 2], "truth must have one value per parameter"),
-        ],
-    )
-    def test_refuses(self, low, high, truth, message):
-        with pytest.raises(ValueError, match=message):
-            pp.coverage(low, high, truth)
 
 
 def test_compiled_once(normal_mean):

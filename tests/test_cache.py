@@ -69,6 +69,7 @@ def test_off_by_default(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_stored_fit_is_not_sampled_again(synthesizer, sample_calls, folder):
     pp.cache.on(folder)
     first, second = synthesizer.fit(random_seed=1), synthesizer.fit(random_seed=1)
@@ -223,6 +224,7 @@ def test_labels_are_those_of_the_synthesizer_that_asks(fake_nutpie, folder):
     assert len(fake_nutpie.calls) == 1
 
 
+@pytest.mark.slow
 def test_another_process_reads_the_fit(fake_nutpie, folder):
     pp.cache.on(folder)
     fit = poisson_fit()
@@ -397,6 +399,7 @@ def test_values_are_known_by_the_code_of_the_package(tmp_path, monkeypatch):
     assert file.name.startswith("value-ffffffffffff-")
 
 
+@pytest.mark.slow
 def test_two_processes_that_want_the_same_compute_it_once(tmp_path):
     code = f"""
 import time, uuid

@@ -18,6 +18,7 @@ class Leaky(pp.PoissonSynthesizer):
         return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "leaks"),
     [

@@ -116,9 +116,15 @@ def test_names_without_examples_exist_and_have_none():
 
 
 WITH_EXAMPLES = set(DOCUMENTED) - RESULTS - INHERITED - WITHOUT_EXAMPLES
+COMPILES = re.compile(r"\.fit\(|pm\.Model\(|pp\.(pseudo_mle|local_to_global)\(")
 
 
-@pytest.mark.parametrize("name", sorted(WITH_EXAMPLES))
+def slow_if_it_compiles(name):
+    slow = COMPILES.search(inspect.getdoc(DOCUMENTED[name]))
+    return pytest.param(name, marks=[pytest.mark.slow] if slow else [])
+
+
+@pytest.mark.parametrize("name", map(slow_if_it_compiles, sorted(WITH_EXAMPLES)))
 def test_examples_run(name):
     (test,) = doctest.DocTestFinder(recurse=False).find(
         DOCUMENTED[name], name, globs={}

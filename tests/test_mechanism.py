@@ -10,6 +10,8 @@ from scipy import stats
 
 import pseudopost as pp
 
+pytestmark = pytest.mark.slow
+
 Y = np.array([-0.5, 0.3, 1.1, 1.8, 2.4, 9.0])
 WEIGHTS = np.array([1, 0.7, 1, 0.4, 0, 1])
 CAP = 2.5

@@ -11,9 +11,10 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import pseudopost as pp
-from pseudopost import montecarlo, synthesizers
+from pseudopost import compiled, montecarlo, synthesizers
 
 SCRIPT = """
 import json, sys, time
@@ -135,6 +136,7 @@ class TestReplicate:
         assert table.index.name == "replicate"
         assert [table[name].dtype.kind for name in table] == ["f", "i", "f", "b", "f"]
 
+    @pytest.mark.slow
     def test_result_does_not_depend_on_the_workers(self):
         one = pp.replicate(mixed, 20, 1, n_jobs=1)
         two = pp.replicate(mixed, 20, 1, n_jobs=2)
@@ -143,6 +145,19 @@ class TestReplicate:
     def test_another_seed_gives_other_numbers(self):
         one, two = (pp.replicate(mixed, 3, seed, n_jobs=1) for seed in (1, 2))
         assert (one["x"] != two["x"]).all()
+
+    def test_a_seed_of_its_own_is_drawn_and_kept(self):
+        one, two = (pp.replicate(mixed, 3, n_jobs=1) for _ in range(2))
+        assert one.attrs["random_seed"] != two.attrs["random_seed"]
+        assert (one["x"] != two["x"]).all()
+        again = pp.replicate(mixed, 3, one.attrs["random_seed"], n_jobs=1)
+        pd.testing.assert_frame_equal(again, one, check_exact=True)
+        assert again.attrs == one.attrs
+
+    @pytest.mark.parametrize("seed", [-1, 1.5, "3", True, 2**63])
+    def test_refuses_a_bad_seed(self, seed):
+        with pytest.raises(ValueError, match="random_seed must be "):
+            pp.replicate(mixed, 3, seed, n_jobs=1)
 
     def test_backend_can_be_chosen_outside(self):
         with joblib.parallel_config("threading"):
@@ -229,6 +244,32 @@ class TestStore:
                 partial(transformed, f=other), 2, store=store, n_jobs=1, random_seed=1
             )
 
+    def test_no_seed_is_that_of_the_store(self, tmp_path):
+        store = tmp_path / "rows.jsonl"
+        first = pp.replicate(mixed, 3, store=store, n_jobs=1)
+        seed = first.attrs["random_seed"]
+        longer = pp.replicate(mixed, 6, store=store, n_jobs=1)
+        assert longer.attrs["random_seed"] == seed
+        pd.testing.assert_frame_equal(longer.loc[:2], first, check_exact=True)
+        pd.testing.assert_frame_equal(
+            longer, pp.replicate(mixed, 6, seed, n_jobs=1), check_exact=True
+        )
+        given = pp.replicate(mixed, 6, seed, store=store, n_jobs=1)
+        pd.testing.assert_frame_equal(given, longer, check_exact=True)
+
+    def test_no_seed_is_that_which_the_store_was_given(self, tmp_path):
+        store = tmp_path / "rows.jsonl"
+        first = pp.replicate(mixed, 3, 2**62 + 1, store=store, n_jobs=1)
+        again = pp.replicate(mixed, 3, store=store, n_jobs=1)
+        assert again.attrs == first.attrs == {"random_seed": 2**62 + 1}
+        pd.testing.assert_frame_equal(again, first, check_exact=True)
+
+    def test_no_seed_and_another_task_are_refused(self, tmp_path):
+        store = tmp_path / "rows.jsonl"
+        pp.replicate(mixed, 2, store=store, n_jobs=1)
+        with pytest.raises(ValueError, match="store must come from the same task"):
+            pp.replicate(with_text, 2, store=store, n_jobs=1)
+
     def test_seed_may_be_a_numpy_number(self, tmp_path):
         store = tmp_path / "rows.jsonl"
         first = pp.replicate(mixed, 2, np.int64(3), store=store, n_jobs=1)
@@ -253,6 +294,7 @@ class TestStore:
             pp.replicate(mixed, 2, store=store, n_jobs=1, random_seed=1)
         assert store.read_text() == text
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_jobs", [1, 2])
     def test_killed_run_resumes_with_nothing_lost_or_done_twice(self, tmp_path, n_jobs):
         script = tmp_path / "simulation.py"
@@ -279,6 +321,7 @@ def study_table():
     )
 
 
+@pytest.mark.slow
 class TestLocalToGlobal:
     NAMES = ("Data", "Unweighted", "LW", "LW_final")
 
@@ -325,6 +368,9 @@ class TestLocalToGlobal:
             for statistic, f in statistics.items():
                 expected = np.mean(f(files, axis=1))
                 assert rows.loc[name, statistic] == pytest.approx(expected)
+
+    def test_the_seed_is_kept(self, study_table):
+        assert study_table.attrs["random_seed"] == 3
 
     def test_weights_lower_the_bound_and_reweighting_raises_the_weights(
         self, study_table
@@ -382,27 +428,27 @@ class TestLocalToGlobal:
         with pytest.raises(ValueError, match=text):
             pp.local_to_global(counts, pp.PoissonSynthesizer, **options)
 
-    def test_one_compiled_model_serves_all_databases_of_a_size(self, monkeypatch):
-        compiled = []
+    def test_one_compiled_model_serves_all_databases(self, monkeypatch):
+        models = []
         compile_model = synthesizers.nutpie.compile_pymc_model
         monkeypatch.setattr(compiled, "SAMPLERS", {})
         monkeypatch.setattr(
             synthesizers.nutpie,
             "compile_pymc_model",
             lambda *args, **options: (
-                compiled.append(1) or compile_model(*args, **options)
+                models.append(1) or compile_model(*args, **options)
             ),
         )
         task = partial(
             montecarlo._bounds_of_one,
-            synthesizer=pp.PoissonSynthesizer,
+            make_synthesizer=pp.PoissonSynthesizer,
             k=0.95,
             n_datasets=1,
             settings={"draws": 10, "tune": 10},
         )
         for n, seed in ((20, 1), (20, 2), (25, 1)):
             task(np.random.default_rng(seed), partial(counts, n=n))
-        assert len(compiled) == 2
+        assert len(models) == 1
 
 
 def run_study(tmp_path, name, n_jobs=1, how="here", wait=True):
@@ -422,6 +468,7 @@ def run_study(tmp_path, name, n_jobs=1, how="here", wait=True):
     return pd.read_pickle(table), store
 
 
+@pytest.mark.slow
 def test_study_is_the_same_on_a_dask_cluster_and_on_workers_that_were_killed(tmp_path):
     dask, _ = run_study(tmp_path, "dask", how="dask")
     assert len(dask) == 24 * 4
@@ -450,3 +497,47 @@ class TestProgress:
         monkeypatch.setenv("PSEUDOPOST_PROGRESS", "off")
         pp.replicate(mixed, 3, n_jobs=1, random_seed=1)
         assert capsys.readouterr().err == ""
+
+
+class TestCoverage:
+    def test_counts_closed_intervals(self):
+        found = pp.coverage([0, 1, 2, 3], [1, 2, 3, 4], 1)
+        assert found.estimate == 0.5
+        beta = stats.beta(2.5, 2.5)
+        assert found.standard_error == pytest.approx(beta.std())
+
+    def test_one_per_parameter(self):
+        low = np.array([[0.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+        found = pp.coverage(low, low + 1, [0.5, 0.5])
+        np.testing.assert_allclose(found.estimate, [1, 2 / 3])
+
+    def test_error_is_never_zero(self):
+        found = pp.coverage(np.zeros(1000), np.ones(1000), 0.5)
+        assert found.estimate == 1
+        assert 0 < found.standard_error < 0.001
+
+    def test_close_to_the_binomial_error(self):
+        truth = np.arange(2000) < 1900
+        found = pp.coverage(np.where(truth, -1, 1), np.where(truth, 1, 2), 0)
+        assert found.estimate == 0.95
+        assert found.standard_error == pytest.approx(
+            np.sqrt(0.95 * 0.05 / 2000), rel=0.01
+        )
+
+    @pytest.mark.parametrize(
+        ("low", "high", "truth", "message"),
+        [
+            ([0, 0], [1], 0, "low and high must both have shape"),
+            (0, 1, 0, "low and high must both have shape"),
+            ([], [], 0, "low and high must both have shape"),
+            ([0, 2], [1, 1], 0, "low must not exceed high; it does in replicate 1"),
+            ([0, np.nan], [1, 1], 0, "low must not be missing"),
+            ([0], [np.nan], 0, "high must not be missing"),
+            ([0], [1], np.nan, "truth must not be missing"),
+            ([0], [1], [0, 1], "truth must have one value per parameter"),
+            ([[0, 0]], [[1, 1]], [0, 1, 2], "truth must have one value per parameter"),
+        ],
+    )
+    def test_refuses(self, low, high, truth, message):
+        with pytest.raises(ValueError, match=message):
+            pp.coverage(low, high, truth)

@@ -1,12 +1,20 @@
 import math
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import given
+from draws import (
+    EXTREME,
+    LOG_LIKELIHOOD,
+    TO_MATRIX,
+    TO_VECTOR,
+    matrices,
+    message,
+    weighted,
+)
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import pseudopost as pp
@@ -346,242 +354,255 @@ def test_pairwise_weights_can_weight_a_likelihood():
     np.testing.assert_allclose(pp.adjust_weights(weights), weights, rtol=1e-12)
 
 
-# --- Matched scalar weight ------------------------------------------------------------
-
-SETTINGS = {"draws": 40, "tune": 30, "chains": 3, "random_seed": 17}
-N = 5
+# --- Weights from log-likelihoods and counts, and from other weights ---------------------
 
 
-class FakeSynthesizer:
-    """Releases values that say under which weight, or at which step, they were drawn."""
-
-    def __init__(self):
-        self.y = np.arange(N)
-        self.fits = []
-        self.draws = []
-
-    def fit(self, weights=None, progressbar=True, **settings):
-        self.fits.append((weights, progressbar, settings))
-        return SimpleNamespace(
-            attrs={**settings, "model": "fake"}, weight=weights[0], step=len(self.fits)
+class TestLipschitzWeights:
+    @pytest.mark.parametrize(
+        ("scale", "offset", "weights"),
+        [
+            (1, 0, [1, 0.5, 0]),
+            (0.5, 0.25, [0.75, 0.5, 0.25]),
+            (0.5, 0, [0.5, 0.25, 0]),
+            (0, 0.5, [0.5, 0.5, 0.5]),
+            (1, 0.25, [1, 0.75, 0.25]),
+            (1, -0.25, [0.75, 0.25, 0]),
+            (4, 0, [1, 1, 0]),
+            (4, -1.5, [1, 0.5, 0]),
+            (1, -2, [0, 0, 0]),
+            (1, 2, [1, 1, 1]),
+        ],
+    )
+    def test_by_hand(self, scale, offset, weights):
+        ours = pp.lipschitz_weights(LOG_LIKELIHOOD, scale, offset)
+        np.testing.assert_array_equal(ours, weights)
+        np.testing.assert_array_equal(
+            pp.lipschitz_weights(-LOG_LIKELIHOOD, scale, offset), weights
         )
 
-    def synthesize(self, fit, n_datasets=20, random_seed=1, **settings):
-        self.draws.append((fit, n_datasets, random_seed))
-        self.settings = settings
-        return np.full((n_datasets, N), [fit.weight] * N) + 10 * fit.step
+    def test_density_above_one(self):
+        # |f| = (2, 1, 4): the record with the density e^4 is the most risky one.
+        weights = pp.lipschitz_weights([[2.0, -1.0, 4.0], [1.0, 0.5, -3.0]])
+        np.testing.assert_allclose(weights, [2 / 3, 1, 0], rtol=1e-15)
 
+    def test_algorithm_2(self):
+        weights = pp.lipschitz_weights(LOG_LIKELIHOOD)
+        # Steps 5 to 7, with other draws: |f| = (2, 6, 8), times (1, 1/2, 0).
+        bounds = pp.lipschitz_bounds([[-2.0, -4.0, -8.0], [-1.0, -6.0, -7.0]], weights)
+        np.testing.assert_array_equal(bounds, [2, 3, 0])
+        assert pp.epsilon(bounds) == 6
 
-UNWEIGHTED = SimpleNamespace(attrs={**SETTINGS, "model": "fake"}, weight=1.0, step=0)
-# Their mean is 0: the file-level risk is the mean of the records' risks.
-SPREAD = np.array([-0.2, -0.1, 0, 0.1, 0.2])
+    @given(matrices(EXTREME))
+    def test_falls_from_one_to_zero(self, log_likelihood):
+        bounds = pp.lipschitz_bounds(log_likelihood)
+        weights = pp.lipschitz_weights(log_likelihood)
+        assert (np.diff(weights[np.argsort(bounds)]) <= 0).all()
+        assert (weights[bounds == bounds.min()] == 1).all()
+        if bounds.max() > bounds.min():
+            assert (weights[bounds == bounds.max()] == 0).all()
 
+    @given(matrices(EXTREME), st.floats(0, 100), st.floats(-100, 100))
+    def test_stays_in_range(self, log_likelihood, scale, offset):
+        weights = pp.lipschitz_weights(log_likelihood, scale, offset)
+        assert (weights >= 0).all()
+        assert (weights <= 1).all()
 
-def risk_by_weight(response):
-    return lambda synthetic: response(synthetic[0, 0] % 10) + SPREAD
-
-
-def risk_by_step(risks):
-    return lambda synthetic: risks[int(synthetic[0, 0] // 10)] + SPREAD
-
-
-def match(risk, target, synthesizer=None, **settings):
-    return pp.match_scalar_weight(
-        synthesizer or FakeSynthesizer(), UNWEIGHTED, risk, target, **settings
+    @pytest.mark.parametrize("value", [0.0, -3.0, 3.0, 5e-324, 1.7e308])
+    @pytest.mark.parametrize("n", [1, 4])
+    @pytest.mark.parametrize(
+        ("scale", "offset", "weight"), [(1, 0, 1), (0.5, 0.25, 0.75), (1, -0.5, 0.5)]
     )
+    def test_equal_bounds(self, value, n, scale, offset, weight):
+        weights = pp.lipschitz_weights(np.full((2, n), value), scale, offset)
+        np.testing.assert_array_equal(weights, np.full(n, weight))
 
-
-@pytest.mark.parametrize(
-    ("response", "target", "weight"),
-    [
-        (lambda w: 0.8 * w, 0.2, 0.25),
-        (lambda w: 0.8 * w**2, 0.2, 0.5),
-        (lambda w: 0.6 * w**3, 0.075, 0.5),
-        (lambda w: 0.9 * w**0.5, 0.3, 1 / 9),
-        (lambda w: 1 - math.exp(-5 * w), 0.5, math.log(2) / 5),
-        (lambda w: 0.3 + 0.5 * w, 0.5, 0.4),
-    ],
-)
-def test_matched_weight(response, target, weight):
-    found = match(risk_by_weight(response), target, tolerance=1e-9, max_steps=200)
-    assert found.constant == pytest.approx(weight, abs=1e-8)
-    assert found.fit.weight == found.constant
-    assert abs(found.path.difference.iloc[-1]) < 1e-9
-    assert (found.path.difference.iloc[:-1].abs() >= 1e-9).all()
-
-
-def test_matched_weight_by_hand():
-    # Lines from (0, 0) and (1/4, 1/16) to (1, 1), and from (2/5, 4/25) to (1, 5/8),
-    # half of its distance having been taken away, meet 1/4 at these weights.
-    found = match(risk_by_weight(lambda w: w**2), 0.25, tolerance=0.04)
-    np.testing.assert_allclose(found.path.constant, [1 / 4, 2 / 5, 16 / 31], rtol=1e-12)
-    np.testing.assert_allclose(
-        found.path.found, np.square(found.path.constant), rtol=1e-12
+    @pytest.mark.parametrize(
+        ("scale", "offset", "weights"),
+        [(1, 0, [1, 0, 0.5, 0, 0, 0]), (0.5, 0.5, [1, 0, 0.75, 0, 0, 0.5])],
     )
+    def test_not_finite(self, scale, offset, weights):
+        log_likelihood = [
+            [-1, -np.inf, -2, np.nan, -1, -3],
+            [-1, -1, -1, -1, np.inf, -1],
+        ]
+        with pytest.warns(
+            UserWarning, match="not finite for 3 records, first 1; their weights are 0"
+        ):
+            ours = pp.lipschitz_weights(log_likelihood, scale, offset)
+        np.testing.assert_array_equal(ours, weights)
 
+    @pytest.mark.parametrize("value", [-np.inf, np.inf, np.nan])
+    def test_nothing_finite(self, value):
+        with pytest.warns(UserWarning, match="not finite for 2 records, first 0"):
+            weights = pp.lipschitz_weights([[value, -1], [-1, value]], 0.5, 0.5)
+        np.testing.assert_array_equal(weights, [0, 0])
 
-def test_matched_weight_by_hand_from_above():
-    # Lines from (0, 0) to (1, 1) and (1/4, 1/2), and from (0, 1/8), half of the distance
-    # having been taken away, to (1/8, 8^-1/2), meet 1/4 at these weights.
-    with pytest.warns(UserWarning, match="no step"):
-        found = match(risk_by_weight(lambda w: w**0.5), 0.25, max_steps=3)
-    np.testing.assert_allclose(
-        found.path.constant, [1 / 4, 1 / 8, 1 / (8**1.5 - 8)], rtol=1e-9
+    @pytest.mark.parametrize("container", TO_MATRIX)
+    def test_containers(self, container):
+        weights = pp.lipschitz_weights(container(LOG_LIKELIHOOD))
+        assert type(weights) is np.ndarray
+        np.testing.assert_array_equal(weights, [1, 0.5, 0])
+
+    @pytest.mark.parametrize(
+        ("scale", "offset", "name"),
+        [(-1, 0, "scale"), (np.nan, 0, "scale"), (1, None, "offset")],
     )
+    def test_errors(self, scale, offset, name):
+        value = scale if name == "scale" else offset
+        with pytest.raises(
+            ValueError, match=f"{name} must be a finite number in .*; got {value}$"
+        ):
+            pp.lipschitz_weights(LOG_LIKELIHOOD, scale, offset)
 
 
-def test_linear_risk_is_matched_in_one_step():
-    found = match(risk_by_weight(lambda w: 0.8 * w), 0.2)
-    assert found.constant == pytest.approx(0.25)
-    assert len(found.path) == 1
+class TestCountWeights:
+    # r = 0.2. Balls: [80, 120] holds 3 of 5, [96, 144] holds 2; [64, 96], [160, 240]
+    # and [8, 12] hold only their own.
+    y = (100, 80, 120, 200, 10)
 
-
-def test_every_step_repeats_seed_and_settings():
-    synthesizer = FakeSynthesizer()
-    found = match(
-        risk_by_weight(lambda w: 0.8 * w**2),
-        0.2,
-        synthesizer,
-        tolerance=1e-3,
-        n_datasets=7,
+    @pytest.mark.parametrize(
+        ("scale", "offset", "weights"),
+        [
+            (1, 0, [0.6, 0.2, 0.4, 0.2, 0.2]),
+            (0.5, 0.1, [0.4, 0.2, 0.3, 0.2, 0.2]),
+            (2, 0, [1, 0.4, 0.8, 0.4, 0.4]),
+            (1, -0.3, [0.3, 0, 0.1, 0, 0]),
+            (1, 0.7, [1, 0.9, 1, 0.9, 0.9]),
+        ],
     )
-    assert len(synthesizer.fits) == len(found.path) > 2
-    for (weights, progressbar, settings), weight in zip(
-        synthesizer.fits, found.path.constant, strict=True
-    ):
-        assert np.asarray(weights).tolist() == [weight] * N
-        assert not progressbar
-        assert settings == SETTINGS
-    assert synthesizer.draws[0][0] is UNWEIGHTED
-    assert {(m, seed) for _, m, seed in synthesizer.draws} == {(7, 17)}
-    assert len(synthesizer.draws) == 1 + len(found.path)
+    @pytest.mark.parametrize("container", TO_VECTOR)
+    def test_by_hand(self, scale, offset, weights, container):
+        ours = pp.count_weights(container(self.y), 0.2, scale, offset)
+        assert type(ours) is np.ndarray
+        np.testing.assert_allclose(ours, weights, rtol=0, atol=1e-15)
+
+    def test_default_radius(self):
+        np.testing.assert_array_equal(
+            pp.count_weights(self.y), pp.count_weights(self.y, 0.2)
+        )
+
+    def test_wider_ball(self):
+        # r = 1: [0, 200] holds 5, [0, 160] 4, [0, 240] 5, [0, 400] 5, [0, 20] 1.
+        np.testing.assert_allclose(
+            pp.count_weights(self.y, 1), [1, 0.8, 1, 1, 0.2], rtol=0, atol=1e-15
+        )
+
+    def test_algorithm_3(self):
+        weights = pp.count_weights(self.y, 0.2)
+        # Steps 5 to 7: |f| = (5, 5, 10, 20, 15), times the weights above.
+        bounds = pp.lipschitz_bounds(
+            [[-5, -1, -10, -20, -15], [-1, -5, -1, -2, -3]], weights
+        )
+        np.testing.assert_allclose(bounds, [3, 1, 4, 4, 3], rtol=1e-14)
+        assert pp.epsilon(bounds) == pytest.approx(8, rel=1e-14)
+
+    @pytest.mark.parametrize("radius", [0, -0.2, np.inf, np.nan, None])
+    def test_radius(self, radius):
+        with pytest.raises(
+            ValueError,
+            match=message(f"radius must be a finite number in (0, inf]; got {radius}"),
+        ):
+            pp.count_weights(self.y, radius)
+
+    def test_missing_value(self):
+        with pytest.raises(ValueError, match="y must be finite; record 1 has nan"):
+            pp.count_weights([1, np.nan])
 
 
-def test_twenty_data_sets_by_default():
-    synthesizer = FakeSynthesizer()
-    found = match(risk_by_weight(lambda w: w), 0.5, synthesizer)
-    assert found.synthetic.shape == (20, N)
-    assert [m for _, m, _ in synthesizer.draws] == [20, 20]
+class TestReweight:
+    weights = (0.5, 0.75, 0.0, 0.25, 0.5, 0.0)
+    bounds = (2.0, 1.0, 0.0, 4.0, 0.0, 3.0)
 
-
-def test_settings_of_synthesize_are_passed_on():
-    synthesizer = FakeSynthesizer()
-    match(risk_by_weight(lambda w: w), 0.5, synthesizer, allocation="weighted")
-    assert synthesizer.settings == {"allocation": "weighted"}
-
-
-def test_flat_risk_is_matched_in_few_steps():
-    found = match(risk_by_weight(lambda w: 0.9 * w**0.1), 0.5, max_steps=12)
-    assert abs(found.path.difference.iloc[-1]) <= 0.005
-
-
-def test_path():
-    found = match(risk_by_step([0.8, 0.6, 0.2, 0.41, 0.4]), 0.4, tolerance=0.02)
-    assert list(found.path.columns) == ["weight", "risk", "difference"]
-    assert found.path.index.tolist() == [0, 1, 2]
-    assert found.path.index.name == "step"
-    np.testing.assert_allclose(found.path.found, [0.6, 0.2, 0.41])
-    np.testing.assert_allclose(found.path.difference, [0.2, -0.2, 0.01], atol=1e-12)
-    # Halfway from 0 to 1; from 0, with risk 0, to that; halfway back to it.
-    np.testing.assert_allclose(found.path.constant, [1 / 2, 1 / 3, 5 / 12])
-    assert isinstance(found, pp.Calibration)
-
-
-@pytest.mark.parametrize(("tolerance", "steps"), [(0.3, 1), (0.15, 2), (0.05, 3)])
-def test_stops_at_the_tolerance(tolerance, steps):
-    synthesizer = FakeSynthesizer()
-    risk = risk_by_step([0.8, 0.2, 0.5, 0.41, 0.4])
-    found = match(risk, 0.4, synthesizer, tolerance=tolerance)
-    assert len(found.path) == len(synthesizer.fits) == steps
-    assert found.fit.step == steps
-
-
-def test_default_tolerance():
-    assert len(match(risk_by_step([0.8, 0.4061, 0.396, 0.4]), 0.4).path) == 2
-
-
-def test_difference_as_large_as_the_tolerance_is_within_it():
-    found = match(
-        lambda z: np.array([[1, 0.75, 0.5][int(z[0, 0] // 10)]]), 0.5, tolerance=0.25
+    @pytest.mark.parametrize(
+        ("k", "new"),
+        [
+            # Delta = 4: 0.5 * 4 / 2 = 1, 0.75 * 4 / 1 = 3 is clipped, 0.25 * 4 / 4;
+            # all times k.
+            (1, [1, 1, 0, 0.25, 1, 0]),
+            (0.5, [0.5, 1, 0, 0.125, 1, 0]),
+            (0.25, [0.25, 0.75, 0, 0.0625, 1, 0]),
+        ],
     )
-    assert len(found.path) == 1
+    @pytest.mark.parametrize("container", TO_VECTOR)
+    def test_by_hand(self, k, new, container):
+        ours = pp.reweight(container(self.weights), container(self.bounds), k)
+        assert type(ours) is np.ndarray
+        np.testing.assert_array_equal(ours, new)
 
+    def test_default_constant(self):
+        np.testing.assert_array_equal(
+            pp.reweight(self.weights, self.bounds),
+            pp.reweight(self.weights, self.bounds, 0.95),
+        )
 
-def test_best_step_is_returned():
-    with pytest.warns(UserWarning, match="no step came within") as caught:
-        found = match(risk_by_step([0.8, 0.6, 0.42, 0.37, 0.5, 0.45]), 0.4, max_steps=5)
-    assert len(found.path) == 5
-    assert found.fit.step == 2
-    assert found.constant == found.path.constant[1] == found.fit.weight
-    np.testing.assert_array_equal(found.weights, np.full(N, found.constant))
-    assert str(caught[0].message) == (
-        "no step came within tolerance 0.005 of the target 0.4; the nearest of 5 is 0.42"
+    def test_all_bounds_zero(self):
+        np.testing.assert_array_equal(
+            pp.reweight([0.5, 0, 1], [0, 0, 0], 0.5), [1, 0, 1]
+        )
+
+    def test_one_record(self):
+        np.testing.assert_array_equal(pp.reweight([0.5], [7], 0.5), [0.25])
+
+    @given(weighted(), st.floats(0.01, 1))
+    def test_frozen_draws(self, case, k):
+        log_likelihood, weights = case
+        before = pp.lipschitz_bounds(log_likelihood, weights)
+        new = pp.reweight(weights, before, k)
+        after = pp.lipschitz_bounds(log_likelihood, new)
+        assert (new >= 0).all()
+        assert (new <= 1).all()
+        np.testing.assert_array_equal(new == 0, weights == 0)
+        np.testing.assert_array_equal(new[(weights > 0) & (before == 0)], 1)
+        limited = (new < 1) & (new > 0)
+        np.testing.assert_allclose(after[limited], k * before.max(), rtol=1e-13)
+        assert after.max() <= k * before.max() * (1 + 1e-13)
+
+    @given(weighted(), st.floats(0.01, 1))
+    def test_raised_where_the_bound_is_below_k_times_the_largest(self, case, k):
+        log_likelihood, weights = case
+        bounds = pp.lipschitz_bounds(log_likelihood, weights)
+        limit = k * bounds.max()
+        new = pp.reweight(weights, bounds, k)
+        free = (
+            (weights > 0)
+            & (weights < 1)
+            & ~np.isclose(bounds, limit, rtol=1e-12, atol=0)
+        )
+        np.testing.assert_array_equal((new > weights)[free], (bounds < limit)[free])
+        np.testing.assert_array_equal((new < weights)[free], (bounds > limit)[free])
+
+    @given(weighted(), st.floats(0.01, 1))
+    def test_largest_gets_k_times_its_weight(self, case, k):
+        log_likelihood, weights = case
+        bounds = pp.lipschitz_bounds(log_likelihood, weights)
+        assume(bounds.max() > 0)
+        largest = bounds == bounds.max()
+        np.testing.assert_allclose(
+            pp.reweight(weights, bounds, k)[largest], k * weights[largest], rtol=1e-14
+        )
+
+    @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(1e-300, 1))
+    def test_equal_bounds(self, weights, k):
+        new = pp.reweight(weights, np.full(len(weights), 3.0), k)
+        np.testing.assert_allclose(new, k * np.array(weights), rtol=1e-15, atol=1e-323)
+
+    @pytest.mark.parametrize("k", [0, 1.1, -1, np.nan, None, "a"])
+    def test_constant(self, k):
+        with pytest.raises(
+            ValueError, match=message(f"k must be a finite number in (0, 1]; got {k!r}")
+        ):
+            pp.reweight([0.5], [1], k)
+
+    @pytest.mark.parametrize(
+        ("bounds", "text"),
+        [
+            ([1, -1], "bounds must be at least 0; record 1 has -1"),
+            ([np.nan, 1], "bounds must be finite; record 0 has nan"),
+            ([1, np.inf], "bounds must be finite; record 1 has inf"),
+            ([1, 2, 3], "bounds must have length 2; got length 3"),
+            ([[1, 2]], "bounds must hold one value per record; got shape (1, 2)"),
+        ],
     )
-    assert [warning.filename for warning in caught] == [__file__]
-
-
-def test_best_step_may_be_below_the_target():
-    with pytest.warns(UserWarning, match=r"0\.4; the nearest of 3 is 0\.39$"):
-        found = match(risk_by_step([0.8, 0.7, 0.39, 0.5]), 0.4, max_steps=3)
-    assert found.fit.step == 2
-
-
-def test_step_cap_is_ten_by_default():
-    synthesizer = FakeSynthesizer()
-    with pytest.warns(UserWarning, match="nearest of 10"):
-        match(risk_by_step([0.8] + [0.6] * 10), 0.4, synthesizer)
-    assert len(synthesizer.fits) == 10
-
-
-@pytest.mark.parametrize("target", [0, -0.1, 0.5, 0.7, np.nan, None, "low"])
-def test_target_errors(target):
-    synthesizer = FakeSynthesizer()
-    text = f"target must be a finite number in (0, 0.5); got {target!r}"
-    with pytest.raises(ValueError, match=re.escape(text) + "$"):
-        match(risk_by_weight(lambda w: 0.5 * w), target, synthesizer)
-    assert not synthesizer.fits
-
-
-@pytest.mark.parametrize("tolerance", [0, -0.1, np.nan, np.inf, None, "small"])
-def test_tolerance_errors(tolerance):
-    synthesizer = FakeSynthesizer()
-    text = f"tolerance must be a finite number in (0, inf]; got {tolerance!r}"
-    with pytest.raises(ValueError, match=re.escape(text) + "$"):
-        match(risk_by_weight(lambda w: w), 0.5, synthesizer, tolerance=tolerance)
-    assert not synthesizer.fits
-
-
-@pytest.mark.parametrize("steps", [0, -1, 1.5, None, "many", True])
-def test_step_cap_errors(steps):
-    synthesizer = FakeSynthesizer()
-    text = f"max_steps must be a whole number of at least 1; got {steps!r}"
-    with pytest.raises(ValueError, match=re.escape(text) + "$"):
-        match(risk_by_weight(lambda w: w), 0.5, synthesizer, max_steps=steps)
-    assert not synthesizer.fits
-
-
-@pytest.mark.parametrize("risks", [[np.nan, 0.4], [0.8, np.nan]])
-def test_missing_risk(risks):
-    with pytest.raises(ValueError, match=r"risk.* nan"):
-        match(risk_by_step(risks), 0.4, max_steps=1)
-
-
-@pytest.mark.filterwarnings("ignore::pseudopost.ConvergenceWarning")
-def test_matched_weight_of_a_real_synthesizer():
-    y = pp.datasets.negative_binomial_mixture(150, random_seed=1)
-    synthesizer = pp.NegativeBinomialSynthesizer(y)
-    fit = synthesizer.fit(draws=200, tune=300, random_seed=1)
-
-    def risk(synthetic):
-        return pp.identification_risk(y, synthetic)
-
-    start = risk(synthesizer.synthesize(fit, random_seed=1)).mean()
-    found = pp.match_scalar_weight(
-        synthesizer, fit, risk, start / 2, tolerance=0.02, max_steps=20
-    )
-    assert 0 < found.constant < 1
-    assert abs(risk(found.synthetic).mean() - start / 2) < 0.02
-    weights = found.fit["constant_data"]["weights"]
-    assert (weights == found.constant).all()
-    again = synthesizer.synthesize(found.fit, 20, fit.attrs["random_seed"])
-    np.testing.assert_array_equal(found.synthetic, again)
+    def test_bounds(self, bounds, text):
+        with pytest.raises(ValueError, match=message(text)):
+            pp.reweight([0.5, 0.5], bounds)
