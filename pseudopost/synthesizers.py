@@ -11,6 +11,7 @@ from types import MappingProxyType
 import joblib
 import numpy as np
 import nutpie
+import pandas as pd
 import pytensor.tensor as pt
 import xarray as xr
 from pytensor.graph.basic import Constant
@@ -26,6 +27,8 @@ from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
 
 PACKAGES = ("pseudopost", "pymc", "pytensor", "nutpie", "numba", "numpy")
 VERSIONS = {name: version(name) for name in PACKAGES}
+# What the dims and variables beside the records are called.
+TAKEN = ("chain", "dataset", "draw", "record", "weights", "y")
 
 
 class Synthesizer(ABC):
@@ -329,9 +332,8 @@ class Synthesizer(ABC):
             lambda: self._sample(weights, settings, progressbar),
             made_by=origin_of_class(type(self)),
         )
-        labels = self._labels()
         fit["constant_data"] = (
-            fit["constant_data"].to_dataset().assign_coords(record=labels)
+            fit["constant_data"].to_dataset().assign_coords(self._labels())
         )
         if fit.attrs["not_converged"]:
             warnings.warn(
@@ -340,7 +342,12 @@ class Synthesizer(ABC):
         return fit
 
     def _labels(self):
-        return np.arange(len(self.y)) if self.index is None else self.index
+        """Coordinates of the records, whatever the index and its levels are called."""
+        labels = np.arange(len(self.y)) if self.index is None else self.index
+        if not isinstance(labels, pd.MultiIndex):
+            return {"record": ("record", labels)}
+        names = [None if name in TAKEN else name for name in labels.names]
+        return xr.Coordinates.from_pandas_multiindex(labels.set_names(names), "record")
 
     def _sampler(self, say=lambda text: None):
         return compiled.sampler(self._form, self.model, self.kept_parameters, say)
@@ -423,7 +430,7 @@ class Synthesizer(ABC):
         {'chain': 2, 'draw': 1000, 'record': 3}
         """
         self._check_fit(fit)
-        return self._pointwise(fit).assign_coords(record=self._labels())
+        return self._pointwise(fit).assign_coords(self._labels())
 
     def _pointwise(self, fit):
         return pointwise_log_likelihood(self.model, fit)
@@ -522,7 +529,8 @@ class Synthesizer(ABC):
         (4, 3)
         """
         self._check_fit(fit)
-        draws = fit["posterior"].to_dataset().stack(sample=("chain", "draw"))
+        draws = fit["posterior"].to_dataset()
+        draws = draws.stack(sample=("chain", "draw"))  # noqa: PD013
         m, S = as_count(n_datasets, "n_datasets"), draws.sizes["sample"]
         if m > S:
             raise ValueError(
@@ -539,9 +547,9 @@ class Synthesizer(ABC):
         return xr.DataArray(
             np.stack([self.draw_dataset(row, rng, **settings) for row in rows]),
             dims=("dataset", "record"),
-            coords={"dataset": np.arange(m), "record": self._labels()},
+            coords={"dataset": np.arange(m)},
             name="y",
-        )
+        ).assign_coords(self._labels())
 
     def _check_fit(self, fit):
         if fit.attrs.get("model") != self._fingerprint:

@@ -44,7 +44,7 @@ class NormalSynthesizer(pp.Synthesizer):
     def build_model(self):
         with pm.Model() as model:
             logp = pm.logp(pm.Normal.dist(pm.Normal("mean", 1, 0.5), 1), self.y)
-            pp.weighted_likelihood("y", logp, np.ones(len(self.y)))
+            self.add_likelihood(logp)
         return model
 
     def draw_dataset(self, parameters, rng):
@@ -97,6 +97,12 @@ def made_by_hand(synthesizer, **parameters):
 
 def samples(fit, name):
     return fit["posterior"][name].to_numpy()
+
+
+def rows(by_draw):
+    """Return an array with a row for each draw, chain after chain."""
+    assert by_draw.dims == ("chain", "draw", "record")
+    return by_draw.to_numpy().reshape(-1, by_draw.sizes["record"])
 
 
 def assert_moments(fit, name, exact):
@@ -163,7 +169,9 @@ def test_own_synthesizer(normal):
     assert_moments(fit, "mean", normal_mean(normal.y, weights, 1, 1, 0.5))
     mean = samples(fit, "mean").reshape(-1, 1)
     np.testing.assert_allclose(
-        normal.log_likelihood(fit), stats.norm.logpdf(normal.y, mean, 1), rtol=1e-10
+        rows(normal.log_likelihood(fit)),
+        stats.norm.logpdf(normal.y, mean, 1),
+        rtol=1e-10,
     )
     assert_centred(
         normal.synthesize(fit, 4000, random_seed=1).mean(axis=1) - mean[:, 0]
@@ -214,21 +222,21 @@ def test_density_equals_that_of_the_observed_model(name, observed, counts, reque
 
 
 def test_the_model_is_compiled_once(monkeypatch, counts):
-    compiled, compile_model = [], nutpie.compile_pymc_model
+    models, compile_model = [], nutpie.compile_pymc_model
 
     def counted(model, **settings):
-        compiled.append(model)
+        models.append(model)
         return compile_model(model, **settings)
 
     monkeypatch.setattr(nutpie, "compile_pymc_model", counted)
     monkeypatch.setattr(compiled, "SAMPLERS", {})
     poisson = pp.PoissonSynthesizer(counts, **PRIOR)
-    assert compiled == []
+    assert models == []
     means = [
         samples(poisson.fit(weights, random_seed=1), "mu").mean()
         for weights in (None, counts > 100, counts < 100, None)
     ]
-    assert compiled == [poisson.model]
+    assert models == [poisson.model]
     assert means[2] < means[0] == means[3] < means[1]
 
 
@@ -431,15 +439,14 @@ def test_each_problem_is_named_with_its_number(fake_nutpie, bad, diverging, prob
 
 def test_log_likelihood_of_the_negative_binomial(synthesizer, counts, fit):
     mu, phi = (samples(fit, name).reshape(-1, 1) for name in ("mu", "phi"))
-    result = synthesizer.log_likelihood(fit)
-    assert result.dims == ("sample", "record")
+    result = rows(synthesizer.log_likelihood(fit))
     expected = stats.nbinom.logpmf(counts, phi, phi / (phi + mu))
     np.testing.assert_allclose(result, expected, rtol=1e-10)
 
 
 def test_log_likelihood_of_the_poisson(poisson, counts, poisson_fit):
     mu = samples(poisson_fit, "mu").reshape(-1, 1)
-    result = poisson.log_likelihood(poisson_fit)
+    result = rows(poisson.log_likelihood(poisson_fit))
     np.testing.assert_allclose(result, stats.poisson.logpmf(counts, mu), rtol=1e-10)
 
 
@@ -447,7 +454,7 @@ def test_log_likelihood_is_unweighted(poisson, counts):
     fit = poisson.fit(vector_with_zeros(1000), random_seed=1)
     mu = samples(fit, "mu").reshape(-1, 1)
     expected = stats.poisson.logpmf(counts, mu)
-    np.testing.assert_allclose(poisson.log_likelihood(fit), expected, rtol=1e-10)
+    np.testing.assert_allclose(rows(poisson.log_likelihood(fit)), expected, rtol=1e-10)
 
 
 # Synthetic data
@@ -504,7 +511,7 @@ def test_more_data_sets_than_draws_are_refused():
         echo.synthesize(fit, 11, random_seed=1)
 
 
-@pytest.mark.parametrize("method", ["synthesize", "log_likelihood"])
+@pytest.mark.parametrize("method", ["synthesize", "log_likelihood", "record_terms"])
 @pytest.mark.parametrize(
     "other",
     [
@@ -522,12 +529,167 @@ def test_a_fit_of_another_synthesizer_is_refused(method, other):
         getattr(pp.PoissonSynthesizer([1, 2]), method)(fit)
 
 
-def test_a_tree_from_elsewhere_is_refused():
+EVERY = {
+    **SYNTHESIZERS,
+    "mixture": lambda y: pp.MixtureSynthesizer(y, [[1], [2], [4]], n_components=2),
+    "own": NormalSynthesizer,
+}
+
+
+@pytest.mark.parametrize("method", ["synthesize", "log_likelihood", "record_terms"])
+@pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
+def test_a_tree_from_elsewhere_is_refused(make, method):
+    synthesizer = make([1, 2, 3])
     with refused(
-        "fit must come from this PoissonSynthesizer, with the same data; "
+        f"fit must come from this {type(synthesizer).__name__}, with the same data; "
         "it comes from elsewhere"
     ):
-        pp.PoissonSynthesizer([1, 2]).log_likelihood(xr.DataTree())
+        getattr(synthesizer, method)(xr.DataTree())
+
+
+# Labels of the records
+
+NAMES = ["Ann", "Bo", "Cy"]
+LABELS = {
+    "strings": pd.Index(NAMES),
+    "named": pd.Index(NAMES, name="person"),
+    "dates": pd.date_range("2026-01-01", periods=3),
+    "duplicates": pd.Index([7, 7, 2]),
+    "two levels": pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]),
+    "named levels": pd.MultiIndex.from_arrays(
+        [["a", "a", "b"], NAMES], names=["house", "person"]
+    ),
+    "names taken": pd.MultiIndex.from_arrays(
+        [NAMES, NAMES, NAMES], names=["record", "weights", "draw"]
+    ),
+}
+
+
+def labels_of_results(synthesizer, fit):
+    """Labels of all that `synthesizer` makes of a fit, which claims to be its own."""
+    results = (
+        synthesizer.log_likelihood(fit),
+        synthesizer.record_terms(fit),
+        synthesizer.synthesize(fit, 2),
+    )
+    return [result["record"].to_index() for result in results]
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_labels_of_the_records_are_kept(fake_nutpie, labels):
+    synthesizer = pp.PoissonSynthesizer(pd.Series([4, 5, 6], labels))
+    fit = synthesizer.fit(random_seed=1)
+    found = [fit["constant_data"]["record"].to_index()]
+    found += labels_of_results(synthesizer, fit)
+    for index in found:
+        assert index.equals(labels)
+    assert fit["constant_data"]["weights"].dims == ("record",)
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("carrier", ["y", "X", "both"])
+def test_labels_of_values_or_predictors_are_kept(labels, carrier):
+    y, X = pd.Series([1, 2, 3], labels), pd.DataFrame({"age": [30, 41, 55]}, labels)
+    y = y.to_numpy() if carrier == "X" else y
+    X = X.to_numpy() if carrier == "y" else X
+    synthesizer = pp.MixtureSynthesizer(y, X, n_components=1)
+    by_draw, one = ("chain", "draw"), ("component",)
+    posterior = {
+        "pi": ((*by_draw, *one), np.ones((2, 3, 1))),
+        "sigma": ((*by_draw, *one), np.ones((2, 3, 1))),
+        "beta": ((*by_draw, *one, "predictor"), np.ones((2, 3, 1, 2))),
+    }
+    fit = made_by_hand(synthesizer)
+    fit["posterior"] = xr.Dataset(posterior)
+    fit["constant_data"] = xr.Dataset({"weights": ("record", np.ones(3))})
+    for index in labels_of_results(synthesizer, fit):
+        assert index.equals(labels)
+
+
+def test_records_without_labels_are_numbered(fake_nutpie):
+    synthesizer = pp.PoissonSynthesizer([4, 5, 6])
+    fit = synthesizer.fit(random_seed=1)
+    for index in (
+        fit["constant_data"]["record"].to_index(),
+        *labels_of_results(synthesizer, fit),
+    ):
+        assert index.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (["a", "b", "c"], ["c", "b", "a"]),
+        ([0, 1, 2], [5, 6, 7]),
+        ([0, 1, 2], ["0", "1", "2"]),
+    ],
+)
+def test_values_and_predictors_of_other_records_are_refused(first, second):
+    y, X = pd.Series([1, 2, 3], first), pd.DataFrame({"age": [30, 41, 55]}, second)
+    with refused(
+        "y and X must have the same index, in the same order; they begin with "
+        f"{list(y.index)} and {list(X.index)}"
+    ):
+        pp.MixtureSynthesizer(y, X)
+
+
+# Seeds
+
+
+def test_a_seed_of_its_own_is_drawn_and_kept(fake_nutpie):
+    poisson = pp.PoissonSynthesizer([4, 5, 6])
+    seeds = [poisson.fit().attrs["random_seed"] for _ in range(3)]
+    assert len(set(seeds)) == 3
+    assert [call["seed"] for call in fake_nutpie.calls] == seeds
+    assert all(0 <= seed < 2**63 for seed in seeds)
+    poisson.fit(random_seed=seeds[1])
+    assert fake_nutpie.calls[-1] == fake_nutpie.calls[1]
+
+
+def test_a_seed_that_was_drawn_repeats_the_fit(poisson):
+    fit = poisson.fit(draws=500, tune=300)
+    again = poisson.fit(draws=500, tune=300, random_seed=fit.attrs["random_seed"])
+    xr.testing.assert_equal(
+        fit["posterior"].to_dataset(), again["posterior"].to_dataset()
+    )
+
+
+def test_the_fit_keeps_every_seed_of_its_synthetic_data():
+    poisson = pp.PoissonSynthesizer([4, 5, 6])
+    fit = made_by_hand(poisson, mu=np.full((2, 50), 5.0))
+    files = [poisson.synthesize(fit, 20) for _ in range(2)]
+    seeds = fit.attrs["synthesis_seeds"]
+    assert len(set(seeds)) == 2
+    assert not np.array_equal(*files)
+    for file, seed in zip(files, seeds, strict=True):
+        xr.testing.assert_identical(poisson.synthesize(fit, 20, seed), file)
+    assert fit.attrs["synthesis_seeds"] == seeds * 2
+
+
+def test_synthetic_data_hold_no_seed(fake_nutpie):
+    synthesizer = pp.PoissonSynthesizer(pd.Series([4, 5, 6], NAMES))
+    fit = synthesizer.fit()
+    file = synthesizer.synthesize(fit)
+    assert set(file.coords) == {"dataset", "record"}
+    for part in (file, *file.coords.values()):
+        assert part.attrs == part.encoding == {}
+    held = str(file.to_dict(encoding=True))
+    for seed in (fit.attrs["random_seed"], *fit.attrs["synthesis_seeds"]):
+        assert str(seed) not in held
+
+
+# ArviZ
+
+
+def test_leave_one_out_of_arviz(poisson, counts, poisson_fit):
+    fit = poisson_fit.copy()
+    fit["log_likelihood/y"] = poisson.log_likelihood(fit)
+    found = az.loo(fit, pointwise=True)
+    shape = PRIOR["shape"] + counts.sum() - counts
+    rate = PRIOR["rate"] + len(counts) - 1
+    exact = stats.nbinom.logpmf(counts, shape, rate / (rate + 1))
+    assert found.elpd == pytest.approx(exact.sum(), abs=0.5)
+    np.testing.assert_allclose(found.elpd_i, exact, atol=0.05)
 
 
 class SharedData(NormalSynthesizer):
@@ -560,12 +722,13 @@ def test_models_of_one_form_share_a_compiled_model(monkeypatch):
     first, second, longer = (SharedData(y) for y in ([0.0, 1], [5.0, 6], [5.0, 6, 7]))
     first.fit(draws=500, tune=200, random_seed=1)
     fits = [model.fit(draws=500, tune=200, random_seed=1) for model in (second, longer)]
-    assert second._sampler() is first._sampler()
-    assert longer._sampler() is first._sampler()
+    shared = first._sampler()
+    assert second._sampler() is shared
+    assert longer._sampler() is shared
     for y, fit in zip(([5.0, 6], [5.0, 6, 7]), fits, strict=True):
         compiled.SAMPLERS.clear()
         alone = SharedData(y)
-        assert alone._sampler() is not first._sampler()
+        assert alone._sampler() is not shared
         xr.testing.assert_equal(
             fit["posterior"].to_dataset(),
             alone.fit(draws=500, tune=200, random_seed=1)["posterior"].to_dataset(),
@@ -581,14 +744,28 @@ def test_parameters_of_another_length_need_another_compiled_model(monkeypatch):
 
 
 @pytest.mark.parametrize("synthesizer_class", SYNTHESIZERS.values(), ids=SYNTHESIZERS)
-def test_counts_of_one_length_share_a_compiled_model(synthesizer_class):
-    one, two = (synthesizer_class(y) for y in ([0, 3, 3, 3], [5, 1, 9, 700]))
-    assert one._form == two._form
-    assert one._fingerprint != two._fingerprint
+def test_counts_share_a_compiled_model(synthesizer_class):
+    counts = ([0, 3, 3, 3], [5, 1, 9, 700], [5, 1, 9], [2])
+    models = [synthesizer_class(y) for y in counts]
+    assert len({model._form for model in models}) == 1
+    assert len({model._fingerprint for model in models}) == len(models)
+
+
+def test_counts_of_another_length_have_their_own_fit(monkeypatch):
+    monkeypatch.setattr(compiled, "SAMPLERS", {})
+    y, other = [4, 5, 6, 9, 1], [30, 20]
+    pp.PoissonSynthesizer(y).fit(draws=500, tune=200, random_seed=1)
+    shared = pp.PoissonSynthesizer(other).fit(draws=500, tune=200, random_seed=1)
+    assert len(compiled.SAMPLERS) == 1
+    compiled.SAMPLERS.clear()
+    alone = pp.PoissonSynthesizer(other).fit(draws=500, tune=200, random_seed=1)
+    xr.testing.assert_equal(
+        shared["posterior"].to_dataset(), alone["posterior"].to_dataset()
+    )
 
 
 def test_the_oldest_compiled_model_is_given_up(fake_nutpie):
-    models = [pp.PoissonSynthesizer(np.zeros(n)) for n in range(1, 10)]
+    models = [pp.PoissonSynthesizer([1, 2], shape=k) for k in range(1, 10)]
     for model in models:
         assert model._sampler() is fake_nutpie
     assert fake_nutpie.compiled == 9
@@ -691,7 +868,7 @@ def test_bad_weights_are_refused(fake_nutpie, weights, text):
         *(("draws", 4, bad) for bad in (0, 3, -5, 10.0, "10", None, True, np.nan)),
         *(("tune", 1, bad) for bad in (0, 1.5, True)),
         *(("chains", 1, bad) for bad in (0, 1.5, True)),
-        *(("random_seed", 0, bad) for bad in (-1, 1.5, True, None)),
+        *(("random_seed", 0, bad) for bad in (-1, 1.5, True)),
     ],
 )
 def test_bad_settings_are_refused(fake_nutpie, name, low, bad):
@@ -704,7 +881,7 @@ def test_bad_settings_are_refused(fake_nutpie, name, low, bad):
     ("name", "low", "bad"),
     [
         *(("n_datasets", 1, bad) for bad in (0, -1, 2.0, True, None)),
-        *(("random_seed", 0, bad) for bad in (-1, 1.5, True, None)),
+        *(("random_seed", 0, bad) for bad in (-1, 1.5, True)),
     ],
 )
 def test_bad_settings_of_synthesize_are_refused(name, low, bad):
