@@ -39,6 +39,13 @@ def fit(synthesizer):
     return synthesizer.fit(random_seed=1)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if {"fit", "sample_calls"} & set(item.fixturenames):  # they sample
+            item.add_marker("slow")
+
+
 class FakeNutpie:
     """Compiles nothing, returns what the test puts in `posterior` and `diverging`, and keeps every call."""
 

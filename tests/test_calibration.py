@@ -518,6 +518,7 @@ def test_missing_risk(risks):
         match(risk_by_step(risks), 0.4, max_steps=1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pseudopost.ConvergenceWarning")
 def test_matched_weight_of_a_real_synthesizer():
     y = pp.datasets.negative_binomial_mixture(150, random_seed=1)

@@ -203,12 +203,14 @@ def assert_same_density(model, other):
             np.testing.assert_allclose(ours(point), theirs(point), **EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("potential", [False, True])
 def test_weights_of_one_give_pymc_s_own_density(case, potential):
     weighted = build(case, np.ones(len(case.y)), potential=potential)
     assert_same_density(weighted, build(case, potential=potential))
 
 
+@pytest.mark.slow
 def test_swapped_weights_act_without_rebuilding(case):
     n = len(case.y)
     model = build(case, np.ones(n), potential=True)
@@ -235,6 +237,7 @@ def test_swapped_weights_act_without_rebuilding(case):
         np.testing.assert_allclose(dlogp(point), expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_weight_zero_equals_deletion(case):
     kept = np.arange(len(case.y)) % 3 > 0
     assert_same_density(
@@ -242,6 +245,7 @@ def test_weight_zero_equals_deletion(case):
     )
 
 
+@pytest.mark.slow
 def test_copies_that_share_a_weight_equal_one_record(case):
     copies = np.resize([1, 2, 4], len(case.y))
     rows = np.repeat(np.arange(len(case.y)), copies)
@@ -266,6 +270,7 @@ IMPOSSIBLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_weight_zero_removes_a_record_without_finite_density(name):
     value, distribution = IMPOSSIBLE[name]
@@ -290,6 +295,7 @@ def regression():
     return model, compiled(model), compiled(model, vars=model.free_RVs)
 
 
+@pytest.mark.slow
 @given(
     weights=arrays(float, 12, elements=st.floats(0, 1)),
     values=arrays(float, 4, elements=st.floats(-5, 5)),
@@ -302,6 +308,7 @@ def test_any_weights_at_any_point(regression, weights, values):
     np.testing.assert_allclose(logp(point), expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_contributions_are_returned(case):
     weights = np.linspace(0, 1, len(case.y))
     with pm.Model() as model:
@@ -330,6 +337,7 @@ def test_dims_label_weights_and_contributions():
     assert model.named_vars_to_dims["y_weights"] == ("person",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "weights",
     [

@@ -96,6 +96,7 @@ def test_negative_values():
     assert pp.identification_risk(y, y).tolist() == [0.5, 0.5, 0.75, 0.75]
 
 
+@pytest.mark.slow
 @given(releases(max_records=12), RADII, BALLS)
 def test_risk_is_the_definition(release, radius, ball):
     y, synthetic, patterns = release
@@ -111,6 +112,7 @@ def test_risk_in_one_data_set_is_exact(release, radius, ball):
     assert risk.tolist() == [float(share) for share in exact]
 
 
+@pytest.mark.slow
 @given(releases(), RADII, BALLS, ORDERS)
 def test_joint_risk_is_the_definition(release, radius, ball, order):
     y, synthetic, patterns = release
@@ -133,6 +135,7 @@ def test_larger_heaped_file(order, ball):
     )
 
 
+@pytest.mark.slow
 @given(releases(max_records=9, labels="a"), RADII, ORDERS)
 def test_joint_risk_is_the_definition_in_one_pattern(release, radius, order):
     y, synthetic, patterns = release
@@ -268,6 +271,7 @@ def test_negative_values_are_safe_in_signed_balls():
     assert (pp.pairwise_weights(y)[:3] < 1).all()
 
 
+@pytest.mark.slow
 @given(releases(st.floats(0, 1e6)), RADII, ORDERS)
 def test_balls_agree_above_zero(release, radius, order):
     y, synthetic, patterns = release
@@ -351,6 +355,7 @@ def test_smaller_radius_can_lower_risk():
     assert [wide[0], narrow[0]] == [2 / 3, 0]
 
 
+@pytest.mark.slow
 @given(releases(), RADII, BALLS)
 def test_order_one_is_identification_risk(release, radius, ball):
     y, synthetic, patterns = release
@@ -361,6 +366,7 @@ def test_order_one_is_identification_risk(release, radius, ball):
     np.testing.assert_array_equal(weights, pp.marginal_weights(risk))
 
 
+@pytest.mark.slow
 @given(releases(), RADII, st.integers(1, 3))
 def test_joint_risk_falls_with_the_order(release, radius, order):
     y, synthetic, patterns = release
@@ -371,6 +377,7 @@ def test_joint_risk_falls_with_the_order(release, radius, order):
     assert (joint <= single + 1e-12).all()
 
 
+@pytest.mark.slow
 @given(releases(), RADII)
 def test_pairwise_weight_is_at_least_the_marginal(release, radius):
     y, synthetic, patterns = release
@@ -379,6 +386,7 @@ def test_pairwise_weight_is_at_least_the_marginal(release, radius):
     assert (weights >= 1 - risk - 1e-12).all()
 
 
+@pytest.mark.slow
 @given(releases(), RADII, ORDERS)
 def test_largest_possible_joint_risk(release, radius, order):
     y, synthetic, patterns = release
@@ -387,6 +395,7 @@ def test_largest_possible_joint_risk(release, radius, order):
     assert (risk <= np.maximum(1 - order / size, 0) + 1e-12).all()
 
 
+@pytest.mark.slow
 @given(st.lists(FLOATS, min_size=3, max_size=8), RADII)
 def test_pair_risks_are_symmetric(y, radius):
     # Three records give three sums of two pair risks, hence the three pair risks.
@@ -408,6 +417,7 @@ def test_joint_risk_is_not_below_zero():
     assert (joint_risk(y, y, 0.4, patterns) >= 0).all()
 
 
+@pytest.mark.slow
 @given(releases(NORMAL), RADII, st.integers(-60, 60), BALLS, ORDERS)
 def test_scale_invariant(release, radius, power, ball, order):
     y, synthetic, patterns = release
@@ -426,6 +436,7 @@ def test_scale_invariant(release, radius, power, ball, order):
     np.testing.assert_array_equal(scaled, plain)
 
 
+@pytest.mark.slow
 @given(releases(), RADII)
 def test_sign_symmetric(release, radius):
     y, synthetic, patterns = release
@@ -437,6 +448,7 @@ def test_sign_symmetric(release, radius):
     )
 
 
+@pytest.mark.slow
 @given(st.data(), releases(), RADII, BALLS, ORDERS)
 def test_follows_the_records(data, release, radius, ball, order):
     y, synthetic, patterns = map(np.array, release)
@@ -449,6 +461,7 @@ def test_follows_the_records(data, release, radius, ball, order):
     )
 
 
+@pytest.mark.slow
 @given(releases(max_sets=4), RADII, ORDERS)
 def test_mean_over_data_sets(release, radius, order):
     y, synthetic, patterns = release
@@ -490,6 +503,7 @@ def test_equal_values(value, n, radius):
 # --- Patterns -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(releases(), releases(), RADII, BALLS, ORDERS)
 def test_patterns_do_not_see_each_other(first, second, radius, ball, order):
     y, synthetic, patterns = (

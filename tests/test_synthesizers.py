@@ -136,11 +136,13 @@ def test_the_grid_has_converged(counts, weights, finer):
         np.testing.assert_allclose(coarse[name], fine[name], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_poisson_fit_is_the_gamma_posterior(poisson, counts, weights):
     fit = poisson.fit(weights, chains=4, random_seed=1)
     assert_moments(fit, "mu", poisson_gamma(counts, weights, **PRIOR))
 
 
+@pytest.mark.slow
 def test_negative_binomial_fit_is_the_posterior_on_the_grid(
     synthesizer, counts, weights
 ):
@@ -150,6 +152,7 @@ def test_negative_binomial_fit_is_the_posterior_on_the_grid(
     assert_moments(fit, "phi", exact["phi"])
 
 
+@pytest.mark.slow
 def test_weight_zero_equals_deletion(synthesizer, poisson, counts):
     kept = counts <= 130
     rest = counts[kept], np.ones(kept.sum())
@@ -162,6 +165,7 @@ def test_weight_zero_equals_deletion(synthesizer, poisson, counts):
     )
 
 
+@pytest.mark.slow
 def test_own_synthesizer(normal):
     weights = vector_with_zeros(40)
     fit = normal.fit(weights, chains=4, random_seed=1)
@@ -203,6 +207,7 @@ def observed_poisson(y):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "observed"),
     [("synthesizer", observed_negative_binomial), ("poisson", observed_poisson)],
@@ -221,6 +226,7 @@ def test_density_equals_that_of_the_observed_model(name, observed, counts, reque
 # Fits
 
 
+@pytest.mark.slow
 def test_the_model_is_compiled_once(monkeypatch, counts):
     models, compile_model = [], nutpie.compile_pymc_model
 
@@ -240,6 +246,7 @@ def test_the_model_is_compiled_once(monkeypatch, counts):
     assert means[2] < means[0] == means[3] < means[1]
 
 
+@pytest.mark.slow
 def test_structure_of_a_fit(synthesizer, counts):
     weights = vector_with_zeros(1000)
     fit = synthesizer.fit(weights, draws=600, tune=400, chains=3, random_seed=5)
@@ -295,6 +302,7 @@ def test_settings_reach_the_sampler(fake_nutpie):
     assert call["seed"] == 7
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_is_not_returned(monkeypatch, poisson):
     sample = nutpie.sample
     monkeypatch.setattr(
@@ -329,6 +337,7 @@ def test_draws_do_not_depend_on_the_number_of_cores(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "as_other", [list, pd.Series, xr.DataArray], ids=["list", "Series", "DataArray"]
 )
@@ -360,6 +369,7 @@ def test_progress(monkeypatch, fake_nutpie, environment, progressbar, shown):
     assert [call["progress_bar"] for call in fake_nutpie.calls] == [shown]
 
 
+@pytest.mark.slow
 def test_a_synthesizer_can_be_pickled_after_a_fit(poisson, poisson_fit):
     copy = pickle.loads(pickle.dumps(poisson))
     np.testing.assert_array_equal(copy.y, poisson.y)
@@ -444,12 +454,14 @@ def test_log_likelihood_of_the_negative_binomial(synthesizer, counts, fit):
     np.testing.assert_allclose(result, expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_log_likelihood_of_the_poisson(poisson, counts, poisson_fit):
     mu = samples(poisson_fit, "mu").reshape(-1, 1)
     result = rows(poisson.log_likelihood(poisson_fit))
     np.testing.assert_allclose(result, stats.poisson.logpmf(counts, mu), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_log_likelihood_is_unweighted(poisson, counts):
     fit = poisson.fit(vector_with_zeros(1000), random_seed=1)
     mu = samples(fit, "mu").reshape(-1, 1)
@@ -460,6 +472,7 @@ def test_log_likelihood_is_unweighted(poisson, counts):
 # Synthetic data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "its_fit"), [("synthesizer", "fit"), ("poisson", "poisson_fit")]
 )
@@ -486,6 +499,7 @@ def test_synthetic_data_follow_the_posterior_predictive(synthesizer, fit):
     assert_centred(synthetic.var(axis=1, ddof=1) - (mu + mu**2 / phi))
 
 
+@pytest.mark.slow
 def test_synthetic_data_of_the_poisson(poisson, poisson_fit):
     mu = samples(poisson_fit, "mu").ravel()
     synthetic = poisson.synthesize(poisson_fit, n_datasets=2000, random_seed=1)
@@ -586,6 +600,7 @@ def test_labels_of_the_records_are_kept(fake_nutpie, labels):
     assert fit["constant_data"]["weights"].dims == ("record",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 @pytest.mark.parametrize("carrier", ["y", "X", "both"])
 def test_labels_of_values_or_predictors_are_kept(labels, carrier):
@@ -646,6 +661,7 @@ def test_a_seed_of_its_own_is_drawn_and_kept(fake_nutpie):
     assert fake_nutpie.calls[-1] == fake_nutpie.calls[1]
 
 
+@pytest.mark.slow
 def test_a_seed_that_was_drawn_repeats_the_fit(poisson):
     fit = poisson.fit(draws=500, tune=300)
     again = poisson.fit(draws=500, tune=300, random_seed=fit.attrs["random_seed"])
@@ -681,6 +697,7 @@ def test_synthetic_data_hold_no_seed(fake_nutpie):
 # ArviZ
 
 
+@pytest.mark.slow
 def test_leave_one_out_of_arviz(poisson, counts, poisson_fit):
     fit = poisson_fit.copy()
     fit["log_likelihood/y"] = poisson.log_likelihood(fit)
@@ -717,6 +734,7 @@ class EffectsOfData(SharedData):
         return model
 
 
+@pytest.mark.slow
 def test_models_of_one_form_share_a_compiled_model(monkeypatch):
     monkeypatch.setattr(compiled, "SAMPLERS", {})
     first, second, longer = (SharedData(y) for y in ([0.0, 1], [5.0, 6], [5.0, 6, 7]))
@@ -735,6 +753,7 @@ def test_models_of_one_form_share_a_compiled_model(monkeypatch):
         )
 
 
+@pytest.mark.slow
 def test_parameters_of_another_length_need_another_compiled_model(monkeypatch):
     monkeypatch.setattr(compiled, "SAMPLERS", {})
     for y in ([0.0, 1], [5.0, 6, 7]):
@@ -751,6 +770,7 @@ def test_counts_share_a_compiled_model(synthesizer_class):
     assert len({model._fingerprint for model in models}) == len(models)
 
 
+@pytest.mark.slow
 def test_counts_of_another_length_have_their_own_fit(monkeypatch):
     monkeypatch.setattr(compiled, "SAMPLERS", {})
     y, other = [4, 5, 6, 9, 1], [30, 20]
@@ -891,6 +911,7 @@ def test_bad_settings_of_synthesize_are_refused(name, low, bad):
         echo.synthesize(fit, **{name: bad})
 
 
+@pytest.mark.slow
 def test_a_seed_too_large_is_refused(synthesizer):
     largest = synthesizer.fit(random_seed=2**63 - 1)
     assert largest.attrs["random_seed"] == 2**63 - 1
@@ -898,6 +919,7 @@ def test_a_seed_too_large_is_refused(synthesizer):
         synthesizer.fit(random_seed=2**64)
 
 
+@pytest.mark.slow
 def test_fit_keeps_its_weights_when_the_caller_changes_theirs(synthesizer, counts):
     weights = np.full(len(counts), 0.5)
     fit = synthesizer.fit(weights, random_seed=1)

@@ -124,6 +124,7 @@ class TestBootstrapInterval:
             SYNTHETIC, np.mean, random_seed=1
         ) == pytest.approx(whole, rel=1e-14)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("level", [0.5, 0.95])
     def test_coverage_for_a_normal_mean(self, level):
         n, repeats = 20, 600
@@ -227,6 +228,7 @@ class TestTable1OfP3:
     # At 1,000 resamples the upper end of the 15th quantile depends on the seed. Its
     # limit does not: 97.20% of the bootstrap distribution lies below 75, which is 2.7
     # standard errors of 20,000 resamples from 97.5%.
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", [1, 2, 3])
     def test_quantiles(self, seed):
         def quantiles(x, axis=-1):
@@ -370,6 +372,7 @@ class TestCombinePartiallySynthetic:
             container([1.0, 3.0]), container([1.0, 1.0])
         ) == pp.combine_partially_synthetic([1, 3], [1, 1])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("level", [0.5, 0.95])
     @pytest.mark.parametrize("m", [5, 20])
     def test_coverage_for_a_normal_mean(self, level, m):
@@ -593,6 +596,7 @@ class TestPropensityScoreMSE:
     # Ratios under the null: chi-squared over degrees of freedom, mean 1, and mean
     # 1 / (1 - c) if the model is as uncertain as the file. The margins are 4 standard
     # errors; the terms in 1 / n are below 0.03.
+    @pytest.mark.slow
     @pytest.mark.parametrize("n2", [400, 200])
     @pytest.mark.parametrize("drawn", [False, True])
     def test_expectation(self, n2, drawn):
@@ -611,6 +615,7 @@ class TestPropensityScoreMSE:
         assert np.mean(ratios) == pytest.approx(mean, abs=margin + 0.03)
 
     # Predictors released as they are: only what is made of y counts.
+    @pytest.mark.slow
     def test_expectation_with_unchanged_columns(self):
         n, repeats = 400, 400
         rng = np.random.default_rng(13)
