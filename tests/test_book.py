@@ -11,6 +11,7 @@ import pseudopost as pp
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
+import execute  # noqa: E402
 import notebooks as tools  # noqa: E402
 
 CHAPTERS = {p.stem: nbformat.read(p, as_version=4) for p in tools.CHAPTERS}
@@ -304,7 +305,7 @@ def test_readme_examples_run(tmp_path, monkeypatch, capsys):
 
 
 def test_chapters_in_a_smaller_profile_exist():
-    assert {path.stem for path in tools.CHAPTERS} >= tools.LONG
+    assert {path.stem for path in tools.CHAPTERS} >= execute.LONG
 
 
 def test_running_times_cover_every_chapter():

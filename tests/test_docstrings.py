@@ -124,7 +124,7 @@ def slow_if_it_compiles(name):
     return pytest.param(name, marks=[pytest.mark.slow] if slow else [])
 
 
-@pytest.mark.parametrize("name", map(slow_if_it_compiles, sorted(WITH_EXAMPLES)))
+@pytest.mark.parametrize("name", [*map(slow_if_it_compiles, sorted(WITH_EXAMPLES))])
 def test_examples_run(name):
     (test,) = doctest.DocTestFinder(recurse=False).find(
         DOCUMENTED[name], name, globs={}
