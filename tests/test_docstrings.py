@@ -116,7 +116,9 @@ def test_names_without_examples_exist_and_have_none():
 
 
 WITH_EXAMPLES = set(DOCUMENTED) - RESULTS - INHERITED - WITHOUT_EXAMPLES
-COMPILES = re.compile(r"\.fit\(|pm\.Model\(|pp\.(pseudo_mle|local_to_global)\(")
+COMPILES = re.compile(
+    r"\.fit\(|pm\.Model\(|pp\.(pseudo_mle|adjust_draws|local_to_global)\("
+)
 
 
 def slow_if_it_compiles(name):

@@ -268,8 +268,9 @@ def test_setup_fetches_what_the_chapters_import():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found = {re.match(r"\w+", line)[0] for line in project["dependencies"]}
     here = {path.stem for path in (ROOT / "book").rglob("*.py")}
-    # IPython is wherever a notebook runs, and the companion does without myst_nb.
-    known = sys.stdlib_module_names | found | here | {"IPython", "myst_nb"}
+    # IPython is wherever a notebook runs; the companion does without myst_nb; pytest
+    # runs the tests that a chapter shows.
+    known = sys.stdlib_module_names | found | here | {"IPython", "myst_nb", "pytest"}
     missing = imported - known
     assert missing == {"pseudopost", "linearmodels"}
     assert "git+{url} linearmodels" in tools.SETUP

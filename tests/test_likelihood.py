@@ -436,6 +436,7 @@ def tree(parameters):
     return xr.DataTree.from_dict({"posterior": xr.Dataset(posterior)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_model", [0.0, 0.4, 1.0])
 def test_pointwise_log_likelihood_is_unweighted_and_chain_after_chain(case, in_model):
     parameters = draws_of(case)

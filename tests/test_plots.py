@@ -173,6 +173,7 @@ class TestPalette:
             "Top-coded",
         }
 
+    @pytest.mark.slow
     def test_every_series_has_the_same_colour_on_every_plot(self):
         for name, colour in plots.PALETTE.items():
             violin = (

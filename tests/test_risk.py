@@ -104,6 +104,7 @@ def test_risk_is_the_definition(release, radius, ball):
     assert_close(risk, by_definition(y, synthetic, radius, patterns, 1, ball))
 
 
+@pytest.mark.slow
 @given(releases(max_records=12, max_sets=1), RADII, BALLS)
 def test_risk_in_one_data_set_is_exact(release, radius, ball):
     y, synthetic, patterns = release
@@ -143,6 +144,7 @@ def test_joint_risk_is_the_definition_in_one_pattern(release, radius, order):
     assert_close(risk, by_definition(y, synthetic, radius, patterns, order))
 
 
+@pytest.mark.slow
 @given(releases(), RADII, BALLS, ORDERS)
 def test_pairwise_weights_are_the_definition(release, radius, ball, order):
     y, synthetic, patterns = release
@@ -151,6 +153,7 @@ def test_pairwise_weights_are_the_definition(release, radius, ball, order):
     assert_close(weights, [1 - share for share in exact])
 
 
+@pytest.mark.slow
 @given(releases(), RADII)
 def test_pairwise_weights_are_means_of_pair_weights(release, radius):
     # P2, Eqs 12 and 13, where Eq 14 is used elsewhere.
@@ -172,6 +175,7 @@ def test_pairwise_weights_are_means_of_pair_weights(release, radius):
             assert abs(weight - sum(pairs) / len(others)) <= 1e-12
 
 
+@pytest.mark.slow
 @given(
     releases(INTEGERS, max_records=12, max_sets=1, labels="ab"),
     st.sampled_from(PERCENTAGES),
@@ -300,6 +304,7 @@ def test_values_near_the_largest_float(radius, risk):
 # --- What the definition implies ------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(releases(), RADII, BALLS)
 def test_largest_possible_risk(release, radius, ball):
     y, synthetic, patterns = release
@@ -317,6 +322,7 @@ def test_isolated_records_have_the_largest_risk(y):
     assert risk.tolist() == [(len(y) - 1) / len(y)] * len(y)
 
 
+@pytest.mark.slow
 @given(releases(max_sets=1), RADII)
 def test_risk_of_a_close_record_is_the_share_that_is_not(release, radius):
     # P1, section 3.1: identification risk falls as attribute risk, this share, rises.
@@ -332,6 +338,7 @@ def test_risk_of_a_close_record_is_the_share_that_is_not(release, radius):
         assert risk[i] == (close.count(False) / len(close) if own else 0)
 
 
+@pytest.mark.slow
 @given(releases(), RADII, st.floats(1, 5), BALLS)
 def test_smaller_radius_raises_risk_unless_a_record_leaves_its_ball(
     release, radius, times, ball
@@ -519,6 +526,7 @@ def test_patterns_do_not_see_each_other(first, second, radius, ball, order):
     assert_close(together, np.concatenate(apart))
 
 
+@pytest.mark.slow
 @given(releases(), RADII, ORDERS, st.permutations([3, 1, 2]))
 def test_names_of_patterns_do_not_matter(release, radius, order, names):
     y, synthetic, patterns = release
@@ -720,6 +728,7 @@ def test_mean_of_one_value_is_that_value():
     assert pp.top_code([-3, -1, -2], -2.5, "mean").tolist() == [-3, -1.5, -1.5]
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_replacements_of_any_values(data):
     y = np.array(data.draw(st.lists(FLOATS, min_size=1, max_size=8)))

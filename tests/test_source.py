@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,7 @@ CHANGES = {
     "plots": ("plots", "PALETTE = {", "PALETTE = {'': 'red',", ()),
 }
 PACKAGE = Path(pp.__file__).parent
+DIGESTS = cache(_source.digest_of_text)
 
 
 @pytest.fixture
@@ -98,6 +100,7 @@ def copy(tmp_path, monkeypatch):
     ignored = shutil.ignore_patterns("__pycache__")
     folder = shutil.copytree(PACKAGE, tmp_path / "pseudopost", ignore=ignored)
     monkeypatch.setattr(_source, "PACKAGE", folder)
+    monkeypatch.setattr(_source, "digest_of_text", DIGESTS)
     _source.digest_of_modules.cache_clear()
     yield folder
     _source.digest_of_modules.cache_clear()

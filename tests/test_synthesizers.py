@@ -124,6 +124,7 @@ def assert_centred(values):
 # Exact answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "finer", [{"size": 320}, {"size": 320, "reach": 18}], ids=["doubled", "widened"]
 )
@@ -830,6 +831,7 @@ def test_bad_prior_parameters_are_refused(name, value):
         pp.PoissonSynthesizer([1, 2], **{name: value})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("synthesizer_class", SYNTHESIZERS.values(), ids=SYNTHESIZERS)
 @pytest.mark.parametrize(
     "y",

@@ -236,7 +236,7 @@ def test_an_estimate_with_one_dominant_record_is_hidden(run, tmp_path, row, alon
 
 def test_no_value_is_a_negative_zero(run, monkeypatch):
     namespace, _ = run
-    model = SimpleNamespace(synthesize=lambda *_, **__: np.array([[-0.001]]))
+    model = SimpleNamespace(synthesize=lambda *_, **__: xr.DataArray([[-0.001]]))
     monkeypatch.setitem(namespace, "model", model)
     assert not np.signbit(namespace["released"](None)).any()
 

@@ -60,7 +60,7 @@ def mu():
 
 
 def path(*differences, last_k=0.95):
-    return pd.DataFrame({"k": last_k, "difference": differences})
+    return pd.DataFrame({"constant": last_k, "difference": differences})
 
 
 # Tables and numbers

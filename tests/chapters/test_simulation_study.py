@@ -442,7 +442,7 @@ def test_means_in_standard_errors():
 
 def path_of(*steps, target=0.3):
     table = pd.DataFrame(steps, columns=["constant", "found"])
-    return table.assign(difference=table["risk"] - target)
+    return table.assign(difference=table["found"] - target)
 
 
 def fits_table():
