@@ -325,6 +325,16 @@ def test_contributions_are_returned(case):
         )
 
 
+def test_a_term_of_ones_own_takes_the_place_of_the_product():
+    with pm.Model():
+        logp = pt.as_tensor([-1.0, -2.0, -np.inf])
+        contributions = pp.weighted_likelihood(
+            "y", logp, [1, 0.5, 0], term=lambda logp, weights: weights**2 * logp - 3
+        )
+    # A record of weight 0 adds nothing.
+    np.testing.assert_array_equal(contributions.eval(), [-4, -3.5, 0])
+
+
 def test_dims_label_weights_and_contributions():
     with pm.Model(coords={"person": list("abc")}) as model:
         pp.weighted_likelihood(

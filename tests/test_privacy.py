@@ -81,6 +81,26 @@ class TestLipschitzBounds:
         assert type(bounds) is np.ndarray
         np.testing.assert_array_equal(bounds, [1.5, 4, 1.25])
 
+    @pytest.mark.parametrize(
+        "dims",
+        [
+            ("chain", "draw", "record"),
+            ("record", "draw", "chain"),
+            ("draw", "record", "chain"),
+        ],
+    )
+    def test_records_of_a_data_array_lie_along_their_dim(self, dims):
+        values = np.random.default_rng(1).normal(size=(2, 5, 3))
+        by_draw = xr.DataArray(values, dims=("chain", "draw", "record"))
+        expected = pp.lipschitz_bounds(values.reshape(10, 3), [1, 0.5, 0])
+        found = pp.lipschitz_bounds(by_draw.transpose(*dims), [1, 0.5, 0])
+        assert type(found) is np.ndarray
+        np.testing.assert_array_equal(found, expected)
+
+    def test_one_draw_of_a_data_array(self):
+        one = xr.DataArray([-1.0, 3.0], dims="record")
+        np.testing.assert_array_equal(pp.lipschitz_bounds(one), [1, 3])
+
     def test_input_is_kept(self):
         log_likelihood = np.array([[np.nan, -1.0]])
         pp.lipschitz_bounds(log_likelihood, [0, 1])
