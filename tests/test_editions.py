@@ -10,6 +10,7 @@ import pytest
 from docutils import nodes
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 import editions as tools  # noqa: E402
