@@ -13,6 +13,7 @@ import your_own_data
 
 import pseudopost as pp
 
+pytestmark = pytest.mark.slow
 CHAPTER = Path(__file__).parents[1] / "book" / "practice" / "your-own-data.ipynb"
 CODE = [c for c in nbformat.read(CHAPTER, as_version=4).cells if c.cell_type == "code"]
 N_DATASETS = 3
