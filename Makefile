@@ -81,9 +81,10 @@ timed-pytest:
 timed-notebooks:
 	$(TIMED) notebooks $(MAKE) notebooks
 
-lint: $(VENV)/.installed  ## Check style with ruff
+lint: $(VENV)/.installed  ## Check style and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 
 pytest: $(VENV)/.installed  ## Run all unit tests (15)
 	$(BIN)/python -m pytest --ignore tests/built

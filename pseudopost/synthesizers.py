@@ -55,7 +55,7 @@ class Synthesizer(ABC):
 
     References
     ----------
-    Book: :ref:`risk-weights-any`.
+    Book: :ref:`add-synthesizer`.
 
     Examples
     --------
