@@ -47,6 +47,11 @@ def start(convergence_warnings=True):
     pd.set_option("display.max_colwidth", None)
     if not convergence_warnings:
         warnings.simplefilter("ignore", pp.ConvergenceWarning)
+    say_if_small()
+
+
+def say_if_small():
+    """Say on the page that its numbers are those of a small run, if they are."""
     if PROFILE == "class":
         display(Markdown(SMALL_RUN))
 

@@ -16,8 +16,9 @@ import pandas as pd
 import pseudopost as pp
 
 try:
-    from companion import numbers
-except ImportError:  # a copy outside the book has no text to put numbers into
+    from companion import by_profile, numbers, say_if_small
+except ImportError:  # a copy outside the book has no sizes, and no text for numbers
+    by_profile = say_if_small = None
 
     def numbers(values):
         """Do nothing with the values."""
@@ -64,6 +65,14 @@ def write_example(path):
         }
     ).to_csv(path, index=False)
     return path
+
+
+def sizes_of_example(*sizes):
+    """Return the settings as they are, or those of a small run of the book."""
+    if by_profile is None:
+        return sizes
+    say_if_small()
+    return by_profile((4, 200, 200), sizes)
 
 
 def read_as_text(path):
