@@ -40,7 +40,6 @@ LEDGER = BOOK / "ledger.csv"
 TIMES = DATA / "running_times.csv"
 INPUTS = BUILD / "inputs.json"
 LOG = BUILD / "book.log"
-COMPILED = BUILD / "compiled"
 GIGABYTES_PER_WORKER = 3
 PROFILE = os.environ.get("PSEUDOPOST_PROFILE", "book")
 # Chapters of many long fits, which `make test` runs in a smaller profile.
@@ -57,20 +56,6 @@ LONG_PROFILE = os.environ.get("PSEUDOPOST_LONG_PROFILE", PROFILE)
 def profile_of(path):
     """Name the size in which a chapter is executed."""
     return LONG_PROFILE if path.stem in LONG else PROFILE
-
-
-def environment_of(path):
-    """Return the environment in which a chapter is executed.
-
-    Small fits take less time than to compile them well, so compiled code is not
-    optimised in the small size, and kept apart from that of others.
-    """
-    environment = os.environ | {"PSEUDOPOST_PROFILE": profile_of(path)}
-    if profile_of(path) == "class":
-        flags = [environment.get("PYTENSOR_FLAGS"), f"base_compiledir={COMPILED}"]
-        environment["PYTENSOR_FLAGS"] = ",".join(filter(None, flags))
-        environment["NUMBA_OPT"] = "0"
-    return environment
 
 
 def code_of(path):
@@ -253,10 +238,10 @@ def run(path, progress):
     """Execute one chapter; return its notebook, or what went wrong."""
     progress.start(path.stem)
     notebook = nbformat.read(path, as_version=4)
+    environment = os.environ | {"PSEUDOPOST_PROFILE": profile_of(path)}
     where = {"metadata": {"path": str(path.parent)}}
     try:
-        client = NotebookClient(notebook, timeout=1800, resources=where)
-        client.execute(env=environment_of(path))
+        NotebookClient(notebook, timeout=1800, resources=where).execute(env=environment)
     except CellExecutionError as error:
         text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
         progress.end(path.stem, indent("\n".join(text.splitlines()[-12:]), "    "))
