@@ -72,9 +72,7 @@ class CompiledOp(Op):
 
     def perform(self, node, inputs, outputs):
         """Run without compilation."""
-        values = self.function(*inputs)
-        values = values if len(outputs) > 1 else (values,)
-        for output, value in zip(outputs, values, strict=True):
+        for output, value in zip(outputs, self.function(*inputs), strict=True):
             output[0] = value
 
 
