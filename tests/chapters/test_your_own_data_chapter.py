@@ -1,6 +1,7 @@
 import importlib.util
 import sys
 
+import companion
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,13 +23,15 @@ def set_to(table, row, column, value):
     return changed
 
 
-def test_a_copy_outside_the_book_puts_no_numbers_into_text(monkeypatch):
+def test_a_copy_outside_the_book_needs_nothing_of_it(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "companion", None)
     spec = importlib.util.spec_from_file_location("copied", own.__file__)
     copied = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(copied)
     assert copied.numbers({"n": 1}) is None
     assert copied.numbers.__module__ == "copied"
+    assert copied.sizes_of_example(6, 400, 300) == (6, 400, 300)
+    assert capsys.readouterr().out == ""
 
 
 # Reading and settings
@@ -322,3 +325,15 @@ def test_claims_can_fail(overview):
     assert failing(set_to(overview, "Pairwise", "mean of the riskiest 1%", 0.8)) == [2]
     assert failing(overview, (5.0, 20.0)) == [3]
     assert failing(overview, (20.0, 5.0), 1.0) == [4]
+
+
+@pytest.mark.parametrize(
+    ("profile", "sizes"),
+    [("class", (4, 200, 200)), ("book", (6, 400, 300)), ("paper", (6, 400, 300))],
+)
+def test_the_example_is_smaller_in_a_small_run_and_says_so(
+    monkeypatch, capsys, profile, sizes
+):
+    monkeypatch.setattr(companion, "PROFILE", profile)
+    assert own.sizes_of_example(6, 400, 300) == sizes
+    assert bool(capsys.readouterr().out) == (profile == "class")
