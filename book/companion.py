@@ -45,8 +45,9 @@ def start(convergence_warnings=True):
     pp.cache.on()
     np.set_printoptions(legacy="1.25")  # print 1.5, not np.float64(1.5)
     pd.set_option("display.max_colwidth", None)
-    if not convergence_warnings:
-        warnings.simplefilter("ignore", pp.ConvergenceWarning)
+    warnings.simplefilter(
+        "default" if convergence_warnings else "ignore", pp.ConvergenceWarning
+    )
     say_if_small()
 
 

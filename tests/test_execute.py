@@ -1,6 +1,5 @@
 """Which chapters are executed again, and what the reader of the log sees."""
 
-import gc
 import re
 import subprocess
 import sys
@@ -126,9 +125,6 @@ def test_stale_outputs_and_pages_are_forgotten_and_others_kept(book):
 
 
 @pytest.mark.slow
-# Kernels that are started from threads leave sockets and event loops to the collector.
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_chapters_are_executed_once_and_a_failing_one_is_named_at_once(
     book, capsys, monkeypatch
 ):
@@ -150,7 +146,36 @@ def test_chapters_are_executed_once_and_a_failing_one_is_named_at_once(
     assert "first" not in printed
     execute.main()
     assert "2 chapters are up to date" in capsys.readouterr().out
-    gc.collect()  # here, and not in the midst of another test
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("profile", "processes"), [("class", 1), ("book", 2)])
+def test_a_worker_keeps_its_process_in_the_small_book_but_no_names(
+    book, monkeypatch, profile, processes
+):
+    monkeypatch.setattr(execute, "PROFILE", profile)
+    monkeypatch.setenv("WORKERS", "1")
+    code = "import os\nassert 'left' not in globals()\nleft = 1\nprint(os.getpid())"
+    for path in execute.CHAPTERS:
+        cells = [new_code_cell(f"# {path.stem}\n{code}")]
+        nbformat.write(new_notebook(cells=cells, metadata=KERNEL), path)
+    execute.main()
+    with execute.outputs() as cache:
+        chapters = [cache.match_cache_file(path) for path in execute.CHAPTERS]
+        found = [cache.get_cache_bundle(record.pk).nb.cells for record in chapters]
+    assert [len(cells) for cells in found] == [1, 1]
+    assert len({cells[0].outputs[0].text for cells in found}) == processes
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_replaced(book, capsys, monkeypatch):
+    monkeypatch.setattr(execute, "PROFILE", "class")
+    monkeypatch.setenv("WORKERS", "1")
+    monkeypatch.setenv("PYTHONPATH", str(book / "book"))
+    rewrite("book/p1/first.ipynb", "import", "import os; os._exit(1)  #")(book)
+    with pytest.raises(SystemExit, match="failed: first$"):
+        execute.main()
+    assert re.search(r"first: FAILED .*\n.*Kernel died", capsys.readouterr().out)
 
 
 def test_an_unknown_chapter_is_refused(book):

@@ -15,19 +15,19 @@ import os
 import re
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from textwrap import indent
-from threading import Lock
+from threading import Lock, Thread
 
 import nbformat
 import pandas as pd
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
+from jupyter_core.utils import ensure_event_loop
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from pseudopost._source import digest_of_modules, digest_of_text
 
@@ -42,6 +42,12 @@ INPUTS = BUILD / "inputs.json"
 LOG = BUILD / "book.log"
 GIGABYTES_PER_WORKER = 3
 PROFILE = os.environ.get("PSEUDOPOST_PROFILE", "book")
+# Run before a chapter: what an earlier one left in the process goes, modules stay.
+EMPTY = """
+%reset -f
+__import__("matplotlib.pyplot").pyplot.close("all")
+__import__("os").chdir({folder!r})
+"""
 # Chapters of many long fits, which `make test` runs in a smaller profile.
 LONG = {
     "mixture-synthesizer",
@@ -234,19 +240,42 @@ class Progress:
         return max(ends)
 
 
-def run(path, progress):
-    """Execute one chapter; return its notebook, or what went wrong."""
+def run(path, client, progress):
+    """Execute one chapter and store it; return whether it succeeded."""
     progress.start(path.stem)
     notebook = nbformat.read(path, as_version=4)
-    environment = os.environ | {"PSEUDOPOST_PROFILE": profile_of(path)}
-    where = {"metadata": {"path": str(path.parent)}}
+    empty = EMPTY.format(folder=str(path.parent))
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(empty))
+    client.nb = notebook
     try:
-        NotebookClient(notebook, timeout=1800, resources=where).execute(env=environment)
-    except CellExecutionError as error:
+        client.execute(cleanup_kc=False)
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
         progress.end(path.stem, indent("\n".join(text.splitlines()[-12:]), "    "))
-        return path, None, None
-    return path, notebook, progress.end(path.stem)
+        return False
+    del notebook.cells[0]
+    keep(notebook, path, progress.end(path.stem))
+    return True
+
+
+def work(paths, progress):
+    """Execute chapters until none is left.
+
+    Each has a process of its own, except in the small book, where compiling a model
+    takes longer than sampling from it: there a worker keeps its process, and with it
+    what is compiled, until a chapter fails.
+    """
+    client = None
+    with ExitStack() as process:
+        for path in paths:
+            if client is None or PROFILE != "class":
+                process.close()
+                client = NotebookClient(nbformat.v4.new_notebook(), timeout=1800)
+                environment = os.environ | {"PSEUDOPOST_PROFILE": profile_of(path)}
+                process.enter_context(client.setup_kernel(env=environment))
+            if not run(path, client, progress):
+                client = None
+    ensure_event_loop().close()  # of this thread, in which nbclient ran
 
 
 def main(*names):
@@ -269,15 +298,19 @@ def main(*names):
             f"{datetime.now():%d %B %Y}: {len(waiting)} chapters to execute, "
             f"{workers} at a time, profile {PROFILE}; also in {LOG.relative_to(ROOT)}"
         )
-    failed = []
-    with ThreadPoolExecutor(workers) as pool:
-        for job in as_completed(pool.submit(run, path, progress) for path in waiting):
-            path, notebook, seconds = job.result()
-            if notebook is None:
-                failed.append(path.stem)
-            else:
-                keep(notebook, path, seconds)
-    if failed:
+    paths = iter(waiting)  # which the workers share
+    threads = [
+        Thread(target=work, args=(paths, progress), daemon=True) for _ in range(workers)
+    ]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        progress.say("stopped; the next run goes on from here")
+        os._exit(130)  # at once: the processes of the chapters end with this one
+    if failed := [path.stem for path in waiting if not is_kept(path)]:
         sys.exit(f"failed: {', '.join(failed)}")
 
 
