@@ -72,7 +72,9 @@ class CompiledOp(Op):
 
     def perform(self, node, inputs, outputs):
         """Run without compilation."""
-        for output, value in zip(outputs, self.function(*inputs), strict=True):
+        values = self.function(*inputs)
+        values = values if len(outputs) > 1 else (values,)
+        for output, value in zip(outputs, values, strict=True):
             output[0] = value
 
 

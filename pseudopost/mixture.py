@@ -23,6 +23,7 @@ from pseudopost.mixture_coordinates import (
 )
 from pseudopost.mixture_kernels import (
     HALF_LOG_2PI,
+    Means,
     mixture_log_density,
     normal_mixture,
 )
@@ -200,8 +201,9 @@ class MixtureSynthesizer(Synthesizer):
             pm.Deterministic("s", s, dims="predictor")
             pm.Potential("beta_prior", chi + rows + jacobian)
 
-            mean = pt.dot(beta, X.T)
-            self.add_likelihood(mixture_log_density(log_y, mean, log_pi, pt.log(sigma)))
+            self.add_likelihood(
+                mixture_log_density(log_y, Means()(beta, X), log_pi, pt.log(sigma))
+            )
         return model
 
     @property

@@ -3,7 +3,7 @@
 import numpy as np
 import pytensor.tensor as pt
 
-from pseudopost.mixture_kernels import PrecisionMap
+from pseudopost.mixture_kernels import PrecisionMap, Product, SolveTransposed
 
 # Components that sampling starts from; the others start empty.
 OCCUPIED = 4
@@ -116,11 +116,11 @@ def coefficients(
     beta, log_jacobian, _ = move(xi[:first], push[:first], *(v[:first] for v in given))
     log_jacobian = log_jacobian.sum()
     if first < K:
-        g = pt.linalg.solve_triangular(T[:first, :first].T, beta, lower=True)
-        prior_mean = pt.dot(T[:first, first:].T, g) * pt.exp(-2 * log_t)
+        g = SolveTransposed()(T[:first, :first], beta)
+        prior_mean = Product()(T[:first, first:].T, g) * pt.exp(-2 * log_t)
         rest = T[first:, first:]
         others, jacobian_of_others, _ = move(
-            pt.dot(rest.T, xi[first:]),
+            Product()(rest.T, xi[first:]),
             push[first:] + prior_mean,
             *(v[first:] for v in given),
         )
@@ -150,7 +150,7 @@ def log_prior_of_coefficients(beta, log_t, T, D):
         Prior scales :math:`s_r`.
     """
     K, R = beta.shape
-    g = pt.linalg.solve_triangular(T.T, beta, lower=True) * pt.exp(-log_t)
+    g = SolveTransposed()(T, beta) * pt.exp(-log_t)
     q = 1 + (g**2).sum(axis=0) / D
     s = pt.exp(log_t) * pt.sqrt(q)
     rows = -0.5 * (D - 1) * pt.log(q) + log_half_t(s) + (1 - K) * log_t

@@ -74,6 +74,42 @@ def plain_precision_map(noise, push, log_information, design, prior):
     return beta, -pt.log(pt.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
 
 
+@compiled()
+def product(a, b):
+    """Product of two matrices; PyTensor's own takes a minute to compile."""
+    return np.ascontiguousarray(a) @ np.ascontiguousarray(b)
+
+
+@compiled()
+def means(beta, X):
+    """Mean of every record in every component, shape (K, n)."""
+    return np.ascontiguousarray(beta) @ np.ascontiguousarray(X).T
+
+
+@compiled()
+def solve_transposed(T, b):
+    """Solve T' x = b for an upper triangular T of shape (K, K) and b of (K, R)."""
+    x = b.copy()
+    for i in range(len(T)):
+        for j in range(i):
+            x[i] -= T[j, i] * x[j]
+        x[i] /= T[i, i]
+    return x
+
+
+@compiled()
+def solve_transposed_pullback(g, T, x):
+    """Gradients of sum(g x) in the upper triangle of T, and in b."""
+    by_T, by_b = np.zeros_like(T), g.copy()
+    for i in range(len(T) - 1, -1, -1):
+        for j in range(i + 1, len(T)):
+            by_b[i] -= T[i, j] * by_b[j]
+        by_b[i] /= T[i, i]
+        for j in range(i + 1):
+            by_T[j, i] = -np.sum(x[j] * by_b[i])
+    return by_T, by_b
+
+
 @compiled(inline="always")
 def exp_of_negative(x):
     """Exponential of a number of 0 or less, written so that it is vectorised.
@@ -184,6 +220,72 @@ def precision_map_pullback(by_beta, by_jacobian, noise, push, prior, inverse):
         by_noise[k], by_push[k], by_prior[k] = u, u_below, total
         by_information[k] -= np.sum(prior[k] * total)
     return by_noise, by_push, by_information, by_prior
+
+
+class Product(CompiledOp):
+    """Wrap :func:`product`."""
+
+    function = staticmethod(product)
+
+    def outputs(self, a, b):
+        """Type of the product."""
+        return [pt.TensorType("float64", (a.type.shape[0], b.type.shape[1]))]
+
+    def plain(self, *inputs):
+        """Write the output in a form that has second derivatives."""
+        return [pt.dot(*inputs)]
+
+    def pullback(self, inputs, outputs, gradients):
+        """Declare the gradients."""
+        a, b = inputs
+        return [Product()(gradients[0], b.T), Product()(a.T, gradients[0])]
+
+
+class Means(CompiledOp):
+    """Wrap :func:`means`."""
+
+    function = staticmethod(means)
+
+    def outputs(self, beta, X):
+        """Type of the means."""
+        return [pt.TensorType("float64", (beta.type.shape[0], X.type.shape[0]))]
+
+    def plain(self, beta, X):
+        """Write the output in a form that has second derivatives."""
+        return [pt.dot(beta, X.T)]
+
+    def pullback(self, inputs, outputs, gradients):
+        """Declare the gradients."""
+        beta, X = inputs
+        return [Product()(gradients[0], X), Product()(gradients[0].T, beta)]
+
+
+class SolveTransposed(CompiledOp):
+    """Wrap :func:`solve_transposed`."""
+
+    function = staticmethod(solve_transposed)
+
+    def outputs(self, T, b):
+        """Type of the solution."""
+        return [b.type]
+
+    def plain(self, T, b):
+        """Write the output in a form that has second derivatives."""
+        return [pt.linalg.solve_triangular(T.T, b, lower=True)]
+
+    def pullback(self, inputs, outputs, gradients):
+        """Declare the gradients."""
+        return SolveTransposedPullback()(gradients[0], inputs[0], outputs[0])
+
+
+class SolveTransposedPullback(CompiledOp):
+    """Wrap :func:`solve_transposed_pullback`."""
+
+    function = staticmethod(solve_transposed_pullback)
+
+    def outputs(self, g, T, x):
+        """Types of the gradients."""
+        return T.type, g.type
 
 
 class NormalMixture(CompiledOp):

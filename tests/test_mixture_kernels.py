@@ -7,17 +7,24 @@ from pytensor.link.numba.dispatch.basic import numba_funcify_and_cache_key
 
 from pseudopost import compiled
 from pseudopost.mixture_kernels import (
+    Means,
     NormalMixture,
     NormalMixturePullback,
     PrecisionMap,
     PrecisionMapPullback,
+    Product,
+    SolveTransposed,
+    SolveTransposedPullback,
     exp_of_negative,
+    means,
     mixture_log_density,
     normal_mixture,
     normal_mixture_pullback,
     plain_mixture_log_density,
     plain_precision_map,
     precision_map,
+    product,
+    solve_transposed,
 )
 
 pytestmark = pytest.mark.slow
@@ -105,7 +112,16 @@ def test_a_mean_that_is_not_finite_is_not_hidden(bad):
 
 @pytest.mark.parametrize(
     "op",
-    [NormalMixture(), NormalMixturePullback(), PrecisionMap(), PrecisionMapPullback()],
+    [
+        Means(),
+        NormalMixture(),
+        NormalMixturePullback(),
+        PrecisionMap(),
+        PrecisionMapPullback(),
+        Product(),
+        SolveTransposed(),
+        SolveTransposedPullback(),
+    ],
 )
 def test_compiled_code_of_another_version_is_not_used(monkeypatch, op):
     _, key = numba_funcify_and_cache_key(op)
@@ -249,3 +265,51 @@ def test_precision_that_is_not_positive_definite_is_not_hidden():
     )
     assert np.isnan(beta).all()
     assert np.isnan(log_jacobian).all()
+
+
+# Products and solutions
+
+
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
+@pytest.mark.parametrize(
+    ("op", "shapes"),
+    [
+        (Product(), [(3, 4), (4, 5)]),
+        (Product(), [(1, 4), (4, 1)]),
+        (Means(), [(3, 4), (50, 4)]),
+        (SolveTransposed(), [(4, 4), (4, 6)]),
+        (SolveTransposed(), [(1, 1), (1, 2)]),
+    ],
+)
+def test_linear_maps_and_their_gradients_equal_those_of_the_plain_form(
+    op, shapes, mode
+):
+    rng = np.random.default_rng(1)
+    given = [rng.normal(size=shape) for shape in shapes]
+    inputs = [pt.dmatrix(), pt.dmatrix()]
+    used = inputs
+    if isinstance(op, SolveTransposed):
+        given[0] += 3 * np.eye(len(given[0]))
+        used = [pt.triu(inputs[0]), inputs[1]]  # what is below never enters
+    g = pt.dmatrix()
+    outputs = []
+    for form in (op, lambda *values: op.plain(*values)[0]):
+        value = form(*used)
+        outputs.append([value, *pt.grad((g * value).sum(), inputs)])
+    given.append(
+        rng.normal(size=outputs[0][0].eval(dict(zip(inputs, given, strict=True))).shape)
+    )
+    actual = pytensor.function([*inputs, g], outputs[0], mode)(*given)
+    expected = pytensor.function([*inputs, g], outputs[1], "FAST_COMPILE")(*given)
+    for one, other in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+
+
+def test_linear_maps_take_views():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(2, 6, 6))
+    T = np.triu(a) + 3 * np.eye(6)
+    np.testing.assert_allclose(product(a[1:4, ::2].T, b[1:4]), a[1:4, ::2].T @ b[1:4])
+    np.testing.assert_allclose(means(a[:, ::2], b[:, 3:]), a[:, ::2] @ b[:, 3:].T)
+    x = solve_transposed(T[:4, :4], b[:4])
+    np.testing.assert_allclose(T[:4, :4].T @ x, b[:4], rtol=1e-12)
