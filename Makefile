@@ -43,7 +43,7 @@ book: $(VENV)/.installed  ## Build the book in _build/html and the notebooks in 
 	$(MAKE) pages
 
 pages:
-	@echo "rendering the pages, 1 to 2 minutes ..."
+	@echo "rendering the pages, about a minute ..."
 	$(BIN)/jupyter-book build --warningiserror --nitpick --keep-going --quiet .
 	$(BIN)/python tools/editions.py
 	cp -R $(BUILD)/editions/reader/book/. $(BUILD)/html/_sources/book/
@@ -94,7 +94,7 @@ notebooks: $(VENV)/.installed  ## Run every chapter and compare its checked cell
 	$(BIN)/python -m pytest -p no:cacheprovider -p tools.notebooks -n $(WORKERS) --dist loadscope --junitxml=$(BUILD)/notebooks.xml \
 		--nbval-lax --nbval-cell-timeout=1800 $(BOOK)
 
-times: $(VENV)/.installed  ## After `make clean notebooks`: run every chapter again and store the seconds of both
+times: $(VENV)/.installed  ## Store running times: after `make clean notebooks`, or with PROFILE=class after the small book
 	$(BIN)/python tools/notebooks.py times
 
 strip: $(VENV)/.installed  ## Remove the outputs of all cells but the checked ones

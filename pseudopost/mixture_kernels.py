@@ -1,4 +1,4 @@
-"""The two densities and maps of the mixture that take most of its time, compiled."""
+"""The densities and linear maps of the mixture that take most of its time, compiled."""
 
 import math
 

@@ -173,7 +173,7 @@ def test_a_process_that_dies_is_replaced(book, capsys, monkeypatch):
     monkeypatch.setenv("WORKERS", "1")
     monkeypatch.setenv("PYTHONPATH", str(book / "book"))
     rewrite("book/p1/first.ipynb", "import", "import os; os._exit(1)  #")(book)
-    with pytest.raises(SystemExit, match="failed: first$"):
+    with pytest.raises(SystemExit, match=r"failed: first$"):
         execute.main()
     assert re.search(r"first: FAILED .*\n.*Kernel died", capsys.readouterr().out)
 

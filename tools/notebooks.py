@@ -26,6 +26,7 @@ from execute import (
     BUILD,
     CHAPTERS,
     LEDGER,
+    PROFILE,
     ROOT,
     TIMES,
     keep,
@@ -89,26 +90,40 @@ def refresh(*names):
 
 
 def times():
-    """Store the seconds of every chapter: in the notebook tests, and in a run after."""
-    shutil.rmtree(BUILD / ".jupyter_cache", ignore_errors=True)
-    main()
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    files = [toc["root"], *(c["file"] for p in toc["parts"] for c in p["chapters"])]
-    tested = {Path(file).stem: 0.0 for file in files}
-    for cell in ElementTree.parse(BUILD / "notebooks.xml").iter("testcase"):
-        chapter = cell.get("classname").removesuffix(".ipynb").split(".")[-1]
-        tested[chapter] += float(cell.get("time"))
-    with outputs() as cache:
-        built = {
-            Path(record.uri).stem: record.data.get("execution_seconds")
-            for record in cache.list_cache_records()
-        }
-    table = pd.DataFrame({"nothing stored": tested, "fits stored": pd.Series(built)})
-    table = table.loc[[name for name in tested if tested[name]]]
-    table = np.ceil(table).astype(int)
+    """Store the seconds of every chapter: in the notebook tests, and in a run after.
+
+    In profile ``class``, those of the small book that was just built.
+    """
+    stored = pd.read_csv(TIMES, comment="#", index_col="chapter")
+    if PROFILE == "class":
+        table = stored.assign(**{"small run": _built()})
+    else:
+        toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+        files = [toc["root"], *(c["file"] for p in toc["parts"] for c in p["chapters"])]
+        shutil.rmtree(BUILD / ".jupyter_cache", ignore_errors=True)
+        main()
+        tested = {Path(file).stem: 0.0 for file in files}
+        for cell in ElementTree.parse(BUILD / "notebooks.xml").iter("testcase"):
+            chapter = cell.get("classname").removesuffix(".ipynb").split(".")[-1]
+            tested[chapter] += float(cell.get("time"))
+        table = pd.DataFrame({"nothing stored": tested, "fits stored": _built()})
+        table = table.loc[[name for name in tested if tested[name]]]
+        table["small run"] = stored["small run"]
     day = f"{date.today():%d %B %Y}".lstrip("0")
     note = f"# measured on {day} on {os.cpu_count()} cores\n"
-    TIMES.write_text(note + table.to_csv(index_label="chapter"))
+    text = np.ceil(table).astype("Int64").to_csv(index_label="chapter")
+    TIMES.write_text(note + text)
+
+
+def _built():
+    """Return the seconds of each chapter in the last build."""
+    with outputs() as cache:
+        return pd.Series(
+            {
+                Path(record.uri).stem: record.data.get("execution_seconds")
+                for record in cache.list_cache_records()
+            }
+        )
 
 
 def _update_ledger(results):

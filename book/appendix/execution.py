@@ -21,8 +21,8 @@ PACKAGES = (
     "jupyter-book",
 )
 HEAD = """\
-| chapter | nothing stored (s) | fits stored (s) |
-|---|---:|---:|
+| chapter | nothing stored (s) | fits stored (s) | small run (s) |
+|---|---:|---:|---:|
 """
 
 
@@ -38,6 +38,7 @@ def time_values(times):
     return {
         "nothing-stored": first.sum() / 60,
         "fits-stored": times["fits stored"].sum() / 60,
+        "small-run": times["small run"].sum() / 60,
         "longest": 100 * first.nlargest(5).sum() / first.sum(),
         "quick": int((first < 120).sum()),
         "chapters": len(times),
@@ -47,8 +48,8 @@ def time_values(times):
 def as_table(times):
     """Write the times as a Markdown table with references to the chapters."""
     return HEAD + "\n".join(
-        f"| {{ref}}`{chapter}` | {first:,} | {second:,} |"
-        for chapter, first, second in times.itertuples()
+        f"| {{ref}}`{chapter}` | {first:,} | {second:,} | {small:,} |"
+        for chapter, first, second, small in times.itertuples()
     )
 
 
