@@ -38,7 +38,7 @@ $(VENV)/.installed: requirements.txt pyproject.toml
 	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "pseudopost_book.pth").write_text("$(CURDIR)/book\n")'
 	@touch $@
 
-book: $(VENV)/.installed  ## Build the book in _build/html and the notebooks in _build/editions (45; PROFILE=class: 20)
+book: $(VENV)/.installed  ## Build the book in _build/html and the notebooks in _build/editions (45; PROFILE=class: 8)
 	$(BIN)/python tools/execute.py
 	$(MAKE) pages
 
@@ -91,10 +91,10 @@ pytest: $(VENV)/.installed  ## Run all unit tests (15)
 
 notebooks: $(VENV)/.installed  ## Run every chapter and compare its checked cells (45)
 	$(BIN)/python tools/execute.py --forget
-	$(BIN)/python -m pytest -p no:cacheprovider -p tools.notebooks -n $(WORKERS) --dist loadscope --junitxml=$(BUILD)/notebooks.xml \
+	$(BIN)/python -m pytest -p no:cacheprovider -p tools.notebooks -n $(WORKERS) --dist loadscope \
 		--nbval-lax --nbval-cell-timeout=1800 $(BOOK)
 
-times: $(VENV)/.installed  ## Store running times: after `make clean notebooks`, or with PROFILE=class after the small book
+times: $(VENV)/.installed  ## Store running times: after `make clean book`, of either size
 	$(BIN)/python tools/notebooks.py times
 
 strip: $(VENV)/.installed  ## Remove the outputs of all cells but the checked ones

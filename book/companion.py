@@ -28,9 +28,9 @@ if PROFILE not in PROFILES:
     raise ValueError(f"PSEUDOPOST_PROFILE must be one of {PROFILES}; it is {PROFILE!r}")
 LEDGER = Path(__file__).with_name("ledger.csv")
 SMALL_RUN = (
-    "*A small run.* This page was computed with the profile `class`: fewer records, "
-    "draws or repetitions, so that it takes a minute or two. Its numbers differ from "
-    "those of the book, and so may its verdicts."
+    "*A small run.* This page was computed with the profile `class`, which has fewer "
+    "records, draws or repetitions wherever those of the book take long. Its numbers "
+    "may differ from the book's, and so may its verdicts."
 )
 
 

@@ -12,13 +12,11 @@ import sys
 from base64 import b64decode
 from datetime import date
 from pathlib import Path
-from xml.etree import ElementTree
 
 import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from nbclient import NotebookClient
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -90,37 +88,30 @@ def refresh(*names):
 
 
 def times():
-    """Store the seconds of every chapter: in the notebook tests, and in a run after.
+    """Store the seconds of every chapter in the build, and in a run with its fits.
 
-    In profile ``class``, those of the small book that was just built.
+    In profile ``class``, those in the build alone.
     """
-    stored = pd.read_csv(TIMES, comment="#", index_col="chapter")
+    table = pd.read_csv(TIMES, comment="#", index_col="chapter")
     if PROFILE == "class":
-        table = stored.assign(**{"small run": _built()})
+        table["small run"] = _seconds()
     else:
-        toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-        files = [toc["root"], *(c["file"] for p in toc["parts"] for c in p["chapters"])]
-        shutil.rmtree(BUILD / ".jupyter_cache", ignore_errors=True)
+        table["nothing stored"] = _seconds()
+        shutil.rmtree(BUILD / ".jupyter_cache")
         main()
-        tested = {Path(file).stem: 0.0 for file in files}
-        for cell in ElementTree.parse(BUILD / "notebooks.xml").iter("testcase"):
-            chapter = cell.get("classname").removesuffix(".ipynb").split(".")[-1]
-            tested[chapter] += float(cell.get("time"))
-        table = pd.DataFrame({"nothing stored": tested, "fits stored": _built()})
-        table = table.loc[[name for name in tested if tested[name]]]
-        table["small run"] = stored["small run"]
+        table["fits stored"] = _seconds()
     day = f"{date.today():%d %B %Y}".lstrip("0")
     note = f"# measured on {day} on {os.cpu_count()} cores\n"
-    text = np.ceil(table).astype("Int64").to_csv(index_label="chapter")
+    text = np.ceil(table).astype(int).to_csv(index_label="chapter")
     TIMES.write_text(note + text)
 
 
-def _built():
-    """Return the seconds of each chapter in the last build."""
+def _seconds():
+    """Return the seconds that each chapter took when it was executed last."""
     with outputs() as cache:
         return pd.Series(
             {
-                Path(record.uri).stem: record.data.get("execution_seconds")
+                Path(record.uri).stem: record.data["execution_seconds"]
                 for record in cache.list_cache_records()
             }
         )
