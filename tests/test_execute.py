@@ -155,7 +155,12 @@ def test_a_worker_keeps_its_process_in_the_small_book_but_no_names(
 ):
     monkeypatch.setattr(execute, "PROFILE", profile)
     monkeypatch.setenv("WORKERS", "1")
-    code = "import os\nassert 'left' not in globals()\nleft = 1\nprint(os.getpid())"
+    monkeypatch.setenv("PYTHONPATH", str(book / "book"))
+    code = """import os, first_module, joblib
+assert "left" not in globals()
+left = joblib.Parallel(2)(joblib.delayed(first_module.double)(i) for i in (1, 2))
+assert left == [2, 4]
+print(os.getpid())"""
     for path in execute.CHAPTERS:
         cells = [new_code_cell(f"# {path.stem}\n{code}")]
         nbformat.write(new_notebook(cells=cells, metadata=KERNEL), path)

@@ -43,13 +43,13 @@ LOG = BUILD / "book.log"
 GIGABYTES_PER_WORKER = 3
 PROFILE = os.environ.get("PSEUDOPOST_PROFILE", "book")
 # Run before a chapter: what an earlier one left in the process goes, modules stay.
-# Processes that joblib has started, or starts, import from the first of sys.path.
+# Processes that joblib starts import from the folders of sys.path alone.
 EMPTY = """
 %reset -f
 __import__("matplotlib.pyplot").pyplot.close("all")
 __import__("joblib").externals.loky.get_reusable_executor().shutdown()
 __import__("os").chdir({folder!r})
-__import__("sys").path[0] = {folder!r}
+__import__("sys").path.insert(0, {folder!r})
 """
 # Chapters of many long fits, which `make test` runs in a smaller profile.
 LONG = {
