@@ -100,7 +100,7 @@ times: $(VENV)/.installed  ## Store running times: after `make clean book`, of e
 strip: $(VENV)/.installed  ## Remove the outputs of all cells but the checked ones
 	$(BIN)/python tools/notebooks.py strip
 
-refresh: $(VENV)/.installed  ## Run every chapter and store the outputs of its checked cells (45)
+refresh: $(VENV)/.installed  ## Execute the chapters that need it; store what checked cells print and find (45)
 	$(BIN)/python tools/notebooks.py refresh
 
 lock: $(VENV)/.installed  ## Renew requirements.txt from pyproject.toml

@@ -12,6 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 import execute  # noqa: E402
+import notebooks  # noqa: E402
 
 KERNEL = {
     "kernelspec": {
@@ -34,7 +35,8 @@ def book(tmp_path, monkeypatch):
     (tmp_path / "data" / "other.csv").write_text("3\n")
     (tmp_path / "requirements.txt").write_text("numpy\n")
     (tmp_path / "book" / "ledger.csv").write_text(
-        "id,chapter,what,published,ours\nA,first,a,1,1\nB,second,b,2,2\n"
+        "id,chapter,what,published,status,ours\n"
+        "A,first,a,1,reproduced,1\nB,second,b,2,approximated,2\n"
     )
     (tmp_path / "book" / "shared.py").write_text('"""Shared."""\n\nSIZE = 4\n')
     (folder / "first_module.py").write_text(f"import shared\n\n{MODULE}")
@@ -89,7 +91,7 @@ def rewrite(name, old, new):
         ("data/counts.csv", "2", "7", {"first"}),
         ("data/other.csv", "3", "7", set()),
         ("book/ledger.csv", "A,first,a", "A,first,c", {"first"}),
-        ("book/ledger.csv", "2,2", "2,9", set()),
+        ("book/ledger.csv", "approximated,2", "approximated,9", set()),
         ("book/p1/first.ipynb", "# first", "# A title", set()),
         ("requirements.txt", "numpy", "numpy==2", {"first", "second"}),
     ],
@@ -110,7 +112,7 @@ def test_stale_outputs_and_pages_are_forgotten_and_others_kept(book):
     first, second = execute.CHAPTERS
     for path in (first, second):
         execute.forget_stale()
-        execute.keep(nbformat.read(path, as_version=4), path, 1.0)
+        execute.keep(nbformat.read(path, as_version=4), path)
     execute.forget_stale()
     assert execute.is_kept(first)
     assert execute.is_kept(second)
@@ -181,6 +183,39 @@ def test_a_process_that_dies_is_replaced(book, capsys, monkeypatch):
     with pytest.raises(SystemExit, match=r"failed: first$"):
         execute.main()
     assert re.search(r"first: FAILED .*\n.*Kernel died", capsys.readouterr().out)
+
+
+@pytest.mark.slow
+def test_refresh_stores_what_was_printed_and_found(book, capsys, monkeypatch):
+    for name in ("BUILD", "CHAPTERS", "LEDGER"):
+        monkeypatch.setattr(notebooks, name, getattr(execute, name))
+    code = """import pandas as pd
+checked = pd.DataFrame(
+    {"ours": ["seen", "of its own"], "holds": [False, True]}, ["A", "no row"]
+)"""
+    show = new_code_cell("print(7)", metadata={"tags": [notebooks.CHECKED]})
+    cells = [new_code_cell(code), show, new_code_cell("print(8)")]
+    nbformat.write(new_notebook(cells=cells, metadata=KERNEL), execute.CHAPTERS[0])
+    text = new_markdown_cell("Text.")
+    nbformat.write(new_notebook(cells=[text], metadata=KERNEL), execute.CHAPTERS[1])
+    notebooks.refresh()
+    stored = nbformat.read(execute.CHAPTERS[0], as_version=4).cells
+    assert [len(cell.outputs) for cell in stored] == [0, 1, 0]
+    assert stored[1].outputs[0].text == "7\n"
+    assert execute.LEDGER.read_text() == (
+        "id,chapter,what,published,status,ours\n"
+        "A,first,a,1,contradicted,seen\nB,second,b,2,approximated,2\n"
+    )
+    # What is stored is what the book shows: nothing is executed again.
+    capsys.readouterr()
+    execute.main()
+    assert "2 chapters are up to date" in capsys.readouterr().out
+
+
+def test_refresh_stores_no_numbers_of_a_small_run(book, monkeypatch):
+    monkeypatch.setattr(execute, "PROFILE", "class")
+    with pytest.raises(SystemExit, match="PROFILE must be book"):
+        notebooks.refresh()
 
 
 def test_an_unknown_chapter_is_refused(book):

@@ -51,6 +51,10 @@ __import__("joblib").externals.loky.get_reusable_executor().shutdown()
 __import__("os").chdir({folder!r})
 __import__("sys").path.insert(0, {folder!r})
 """
+# Run after a chapter: what its checked cell found, for `make refresh`.
+FOUND = """
+print(globals()["checked"].to_json(orient="index") if "checked" in globals() else "{}")
+"""
 # Chapters of many long fits, which `make test` runs in a smaller profile.
 LONG = {
     "mixture-synthesizer",
@@ -146,9 +150,8 @@ def forget_page(path):
     (BUILD / ".doctrees" / place).unlink(missing_ok=True)
 
 
-def keep(notebook, path, seconds=None):
-    """Store an executed chapter."""
-    data = {} if seconds is None else {"execution_seconds": seconds}
+def keep(notebook, path, **data):
+    """Store an executed chapter, and what else is known of it."""
     for cell in notebook.cells:
         cell.metadata.pop(
             "execution", None
@@ -249,6 +252,7 @@ def run(path, client, progress):
     notebook = nbformat.read(path, as_version=4)
     empty = EMPTY.format(folder=str(path.parent))
     notebook.cells.insert(0, nbformat.v4.new_code_cell(empty))
+    notebook.cells.append(nbformat.v4.new_code_cell(FOUND))
     client.nb = notebook
     try:
         client.execute(cleanup_kc=False)
@@ -257,7 +261,13 @@ def run(path, client, progress):
         progress.end(path.stem, indent("\n".join(text.splitlines()[-12:]), "    "))
         return False
     del notebook.cells[0]
-    keep(notebook, path, progress.end(path.stem))
+    checked = json.loads(notebook.cells.pop().outputs[0].text)
+    keep(
+        notebook,
+        path,
+        execution_seconds=progress.end(path.stem),
+        checked=checked,
+    )
     return True
 
 

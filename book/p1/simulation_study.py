@@ -806,7 +806,8 @@ def claims_on_ten(held, risky, riskiest, ten_largest):
     return {
         "P1-Tab12": (
             f"means {top_means}",
-            vector < 0.05 < scalar < before
+            vector < 0.05
+            and vector < scalar < before
             and holds(held, zeros, bound, order, on=risky),
         ),
         "P1-Tab13": (
