@@ -442,7 +442,9 @@ def test_utility():
     text, holds = wam.utility_without_weights(estimate, [2, 2, 1, 2], 3)
     assert holds
     assert text.endswith("coefficient 4.0%; in the interval in 2, 2, 1, 2 of 3 files")
-    worse = estimate.assign(Unweighted=[104, 104, 104, 106])
+    one = estimate.assign(Unweighted=[104, 104, 104, 106])
+    assert wam.utility_without_weights(one, [2] * 4, 3)[1]
+    worse = estimate.assign(Unweighted=[104, 104, 104, 109])
     assert not wam.utility_without_weights(worse, [2] * 4, 3)[1]
     far = estimate.assign(Unweighted=111, Marginal=150)
     assert not wam.utility_without_weights(far, [2] * 4, 3)[1]
