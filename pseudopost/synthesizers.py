@@ -366,7 +366,7 @@ class Synthesizer(ABC):
         known = [variable.name for variable in model.shared_var_keys]
         # Chains run side by side; linear algebra in threads of its own only slows them.
         with threadpool_limits(1):
-            fit = nutpie.sample(
+            sampling = nutpie.sample(
                 model.with_data(**{name: data[name] for name in known}),
                 draws=settings["draws"],
                 tune=settings["tune"],
@@ -375,10 +375,14 @@ class Synthesizer(ABC):
                 cores=min(settings["chains"], joblib.effective_n_jobs()),
                 save_warmup=False,
                 progress_bar=progressbar,
+                blocking=False,
                 **self.sampler_settings,
             )
-        if fit["posterior"].sizes["draw"] < settings["draws"]:
-            raise KeyboardInterrupt("the fit was interrupted")
+            try:
+                fit = sampling.wait()
+            except BaseException:
+                sampling.cancel()
+                raise
         if self.kept_parameters:
             posterior = fit["posterior"].to_dataset()
             fit["posterior"] = posterior[list(self.kept_parameters)]

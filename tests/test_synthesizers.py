@@ -1,9 +1,13 @@
 import os
 import pickle
 import re
+import signal
+import threading
 from importlib.metadata import version
+from pathlib import Path
 
 import arviz as az
+import joblib
 import numpy as np
 import nutpie
 import pandas as pd
@@ -304,15 +308,25 @@ def test_settings_reach_the_sampler(fake_nutpie):
 
 
 @pytest.mark.slow
-def test_an_interrupted_fit_is_not_returned(monkeypatch, poisson):
-    sample = nutpie.sample
-    monkeypatch.setattr(
-        nutpie,
-        "sample",
-        lambda *args, **settings: sample(*args, **settings | {"draws": 5}),
-    )
-    with pytest.raises(KeyboardInterrupt, match="interrupted"):
-        poisson.fit(draws=6, tune=10, progressbar=False, random_seed=1)
+def test_an_interrupted_fit_raises_and_is_not_stored(tmp_path):
+    pp.cache.on(tmp_path)
+    synthesizer = pp.PoissonSynthesizer([4, 5, 6])
+    synthesizer.fit(random_seed=1)  # compiles
+    before = {file.name for file in tmp_path.iterdir()}
+    interrupt = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    # One core: the chains come one after the other, and some of them are whole.
+    interrupt.start()
+    with joblib.parallel_config("sequential"), pytest.raises(KeyboardInterrupt):
+        synthesizer.fit(draws=5000, chains=1000, random_seed=1)
+    new = {file.name for file in tmp_path.iterdir()} - before
+    assert {Path(name).suffix for name in new} <= {".lock"}
+
+
+def test_a_sampler_that_fails_is_cancelled(fake_nutpie, monkeypatch):
+    monkeypatch.setattr(fake_nutpie, "wait", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        pp.PoissonSynthesizer([4, 5, 6]).fit()
+    assert fake_nutpie.cancelled
 
 
 def test_a_fit_keeps_its_own_weights(fake_nutpie):
