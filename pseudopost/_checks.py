@@ -9,13 +9,24 @@ import pandas as pd
 def as_array(values, name):
     """Return a copy of `values` as floats, with NaN for what is missing, or raise."""
     try:
+        given = values.dropna() if isinstance(values, pd.Series) else values
         if isinstance(values, pd.Series):
             values = values.to_numpy(dtype=float, na_value=np.nan)
-        if np.ma.asarray(values).dtype.kind not in "biufO":
+        given = np.ma.asarray(given)
+        if given.dtype.kind not in "biufO":
             raise TypeError
-        return np.ma.filled(np.ma.array(values, dtype=float, copy=True), np.nan)
+        array = np.ma.filled(np.ma.array(values, dtype=float, copy=True), np.nan)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be numbers; got {values!r:.80}") from None
+    given = given.compressed()
+    if given.dtype.kind == "O":
+        whole = (int, np.integer)
+        given = np.array([v for v in given if isinstance(v, whole)], dtype=object)
+    if given.dtype.kind in "iuO" and given.size:
+        largest = max(given.max(), given.min(), key=lambda value: abs(int(value)))
+        if abs(int(largest)) > 2**53:  # not every neighbour is a float
+            raise ValueError(f"{name} must not exceed 2**53; got {largest}")
+    return array
 
 
 def as_vector(

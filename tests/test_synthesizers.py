@@ -228,6 +228,58 @@ def test_density_equals_that_of_the_observed_model(name, observed, counts, reque
         np.testing.assert_allclose(dlogp(point), other_dlogp(point), rtol=1e-10)
 
 
+LARGE = [3, 2**31 - 1, 2**31, 2**32 + 7, 2**53 - 1, 2**53]
+
+
+@pytest.mark.parametrize("cls", SYNTHESIZERS.values(), ids=SYNTHESIZERS)
+@pytest.mark.parametrize(
+    "given",
+    [
+        LARGE,
+        np.array(LARGE),
+        np.array(LARGE, dtype=np.uint64),
+        np.array(LARGE, dtype=float),
+        np.array(LARGE, dtype=object),
+        pd.Series(LARGE, dtype="Int64"),
+        pd.Series(LARGE, dtype="UInt64"),
+    ],
+    ids=lambda given: f"{type(given).__name__} {getattr(given, 'dtype', '')}",
+)
+def test_large_counts_are_held_exactly(cls, given):
+    synthesizer = cls(given)
+    assert synthesizer.y.tolist() == LARGE
+    assert synthesizer.model["values"].get_value().tolist() == LARGE
+
+
+@pytest.mark.slow
+def test_a_large_count_is_the_riskiest_record():
+    rng = np.random.default_rng(1)
+    y = np.r_[rng.poisson(100, size=199), 2**32 + 100]
+    weights = np.r_[np.ones(199), 0]
+    synthesizer = pp.PoissonSynthesizer(y)
+    fit = synthesizer.fit(weights, random_seed=1)
+    log_likelihood = rows(synthesizer.log_likelihood(fit))
+    mu = samples(fit, "mu").reshape(-1, 1)
+    np.testing.assert_allclose(log_likelihood, stats.poisson.logpmf(y, mu), rtol=1e-9)
+    lw = pp.lipschitz_weights(log_likelihood)
+    assert lw[-1] == 0
+    assert lw[:-1].min() > 0.9
+
+
+@pytest.mark.slow
+def test_the_negative_binomial_density_of_large_counts():
+    y, mu, phi = [2**31 + 5, 2**32 + 7], 2.0**32, 0.5
+    model = pp.NegativeBinomialSynthesizer(y).model
+    values = {"s": 1.0, "log_mu": np.log(mu), "inverse_phi": 1 / phi}
+    draws = xr.Dataset({k: (("chain", "draw"), [[v]]) for k, v in values.items()})
+    fit = xr.DataTree.from_dict({"posterior": draws})
+    np.testing.assert_allclose(
+        rows(pp.pointwise_log_likelihood(model, fit))[0],
+        stats.nbinom.logpmf(y, phi, phi / (phi + mu)),
+        rtol=1e-6,
+    )
+
+
 # Fits
 
 
@@ -952,8 +1004,14 @@ def test_fit_keeps_its_weights_when_the_caller_changes_theirs(synthesizer, count
         np.array([1j]),
         [2**63],
         [1e300],
+        [2**53 + 1],
+        np.array([2**53 + 1]),
+        np.array([2**53 + 1, None]),
+        pd.Series([2**53 + 1]),
+        pd.Series([2**53 + 1, None], dtype="UInt64"),
+        pd.Series([1, -(2**53) - 1]),
     ],
-    ids=["text", "series of text", "dates", "complex", "huge", "huger"],
+    ids=str,
 )
 def test_what_is_no_count_is_refused(y):
     with pytest.raises(ValueError, match=r"^y must (be numbers|not exceed 2\*\*53)"):
