@@ -130,6 +130,12 @@ def labels_of(**inputs):
     return labels[0] if labels else None
 
 
+def check_weights_of(fit, weights):
+    """Raise unless `weights` are those that `fit` was made under."""
+    if not np.array_equal(weights, fit["constant_data"]["weights"]):
+        raise ValueError("weights must be those that fit was made under; they differ")
+
+
 def as_mass(mass, length):
     """Return probabilities that sum to 1, by default 1/n each, or raise."""
     if mass is None:

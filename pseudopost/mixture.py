@@ -220,6 +220,10 @@ class MixtureSynthesizer(Synthesizer):
         }
 
     @override
+    def _contents(self):
+        return super()._contents(), self.X, self.log_y
+
+    @override
     def sampling_data(self, weights):
         return start_of_sampling(
             self.log_y, self.X, weights, self.n_components, self.min_sigma

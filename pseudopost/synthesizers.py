@@ -41,7 +41,8 @@ class Synthesizer(ABC):
     Attributes
     ----------
     y : array-like, shape (n,)
-        Confidential values. They are not to be changed once the model is built.
+        Confidential values. Once the model is in use, a change of them, or of the data
+        in the model, is refused: make a new synthesizer for other data.
     index : pandas.Index or None
         Labels of the records, which results carry; None for their positions.
     kept_parameters : tuple of str or None
@@ -232,8 +233,19 @@ class Synthesizer(ABC):
 
     @cached_property
     def _fingerprint(self):
-        """Hash of the model and its data: equal models, equal hashes."""
-        return joblib.hash((self._form, [v.get_value() for v in self._shared]))
+        """Hash of the model and its data, at first use: equal models, equal hashes."""
+        return joblib.hash((self._form, self._contents()))
+
+    def _contents(self):
+        """Collect the data, in the model and beside it."""
+        return [v.get_value() for v in self._shared], np.asarray(self.y)
+
+    def _check_unchanged(self):
+        if joblib.hash((self._form, self._contents())) != self._fingerprint:
+            raise ValueError(
+                f"the data of a {type(self).__name__} must stay as they were when it "
+                "was first used; make a new one for other data"
+            )
 
     def __getstate__(self):
         built = ("model", "_graph", "_shared", "_form", "_fingerprint")
@@ -279,8 +291,8 @@ class Synthesizer(ABC):
         Raises
         ------
         ValueError
-            If a weight is missing, not finite or outside [0, 1], or a setting is out of
-            range.
+            If a weight is missing, not finite or outside [0, 1], a setting is out of
+            range, or the data were changed after their first use.
 
         Warns
         -----
@@ -305,6 +317,7 @@ class Synthesizer(ABC):
         >>> round(float(fit["posterior"]["mu"].mean()))
         3
         """
+        self._check_unchanged()
         n = len(self.y)
         weights = (
             np.ones(n)
@@ -556,6 +569,7 @@ class Synthesizer(ABC):
         ).assign_coords(self._labels())
 
     def _check_fit(self, fit):
+        self._check_unchanged()
         if fit.attrs.get("model") != self._fingerprint:
             theirs = fit.attrs.get("synthesizer", "elsewhere")
             raise ValueError(

@@ -628,6 +628,67 @@ def test_a_tree_from_elsewhere_is_refused(make, method):
         getattr(synthesizer, method)(xr.DataTree())
 
 
+# Data that change
+
+USES = {
+    "fit": lambda synthesizer, fit: synthesizer.fit(),
+    "log_likelihood": lambda synthesizer, fit: synthesizer.log_likelihood(fit),
+    "synthesize": lambda synthesizer, fit: synthesizer.synthesize(fit, 2),
+}
+
+
+def change_y(synthesizer):
+    synthesizer.y[0] += 1
+
+
+def change_y_and_back(synthesizer):
+    synthesizer.y[0] += 1
+    synthesizer.y[0] -= 1
+
+
+def change_the_model(synthesizer):
+    name = "log_y" if "log_y" in synthesizer.model.named_vars else "values"
+    values = synthesizer.model[name].get_value()
+    pm.set_data({name: values + 1}, model=synthesizer.model)
+
+
+def change_the_logarithms(synthesizer):
+    synthesizer.log_y[0] += 1
+
+
+def change_the_predictors(synthesizer):
+    synthesizer.X[0, 1] += 1
+
+
+CHANGES = {
+    "counts": (pp.PoissonSynthesizer, change_y),
+    "counts in the model": (pp.PoissonSynthesizer, change_the_model),
+    "amounts": (EVERY["mixture"], change_y),
+    "amounts in the model": (EVERY["mixture"], change_the_model),
+    "logarithms": (EVERY["mixture"], change_the_logarithms),
+    "predictors": (EVERY["mixture"], change_the_predictors),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.parametrize(("make", "change"), CHANGES.values(), ids=CHANGES)
+def test_data_that_changed_after_their_first_use_are_noticed(make, change, use):
+    synthesizer = make([1, 2, 3])
+    fit = made_by_hand(synthesizer, mu=np.ones((2, 5)))
+    change(synthesizer)
+    with refused(
+        f"the data of a {type(synthesizer).__name__} must stay as they were when it "
+        "was first used; make a new one for other data"
+    ):
+        use(synthesizer, fit)
+
+
+@pytest.mark.slow
+def test_data_that_are_as_they_were_are_welcome(fit, synthesizer):
+    change_y_and_back(synthesizer)
+    assert synthesizer.synthesize(fit, 2).shape == (2, 1000)
+
+
 # Labels of the records
 
 NAMES = ["Ann", "Bo", "Cy"]
