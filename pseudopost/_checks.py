@@ -1,21 +1,62 @@
 """Input checks: every message names the argument, the rule and the offending value."""
 
+import numbers
 import secrets
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 
 
-def as_array(values, name):
-    """Return a copy of `values` as floats, with NaN for what is missing, or raise."""
+def as_array(values, name, bools=True):
+    """Return a copy of `values` as floats, with NaN for what is missing, or raise.
+
+    The first page of the reference has a table of what is taken as a number.
+    """
     try:
-        if isinstance(values, pd.Series):
-            values = values.to_numpy(dtype=float, na_value=np.nan)
-        if np.ma.asarray(values).dtype.kind not in "biufO":
+        given = _from_pandas(values)
+        if given.dtype.kind == "O":
+            flat = np.where(np.ma.getmaskarray(given), None, given.data).ravel()
+            array = np.array([_number(value, bools) for value in flat], dtype=float)
+            array = array.reshape(given.shape)
+            whole = [value for value in flat if isinstance(value, numbers.Integral)]
+        elif given.dtype.kind in ("biuf" if bools else "iuf"):
+            array = np.ma.filled(np.ma.array(given, dtype=float, copy=True), np.nan)
+            whole = given.compressed() if given.dtype.kind in "iu" else ()
+        else:
             raise TypeError
-        return np.ma.filled(np.ma.array(values, dtype=float, copy=True), np.nan)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise ValueError(f"{name} must be numbers; got {values!r:.80}") from None
+    if len(whole):
+        largest = max(np.max(whole), np.min(whole), key=lambda value: abs(int(value)))
+        if abs(int(largest)) > 2**53:  # not every neighbour is a float
+            raise ValueError(f"{name} must not exceed 2**53; got {largest}")
+    return array
+
+
+def _from_pandas(values):
+    """Return a masked array, whatever kind of array it was."""
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+        if isinstance(dtype, pd.SparseDtype):
+            return np.ma.asarray(np.asarray(values))
+        if not pd.api.types.is_numeric_dtype(dtype):  # text, categories, dates
+            raise TypeError
+        series = pd.Series(values)
+        plain = series.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
+        return np.ma.array(plain, mask=series.isna().to_numpy())
+    return np.ma.asarray(values)
+
+
+def _number(value, bools):
+    """Return an object as a float, NaN if it stands for a missing value, or raise."""
+    if value is None or value is pd.NA:
+        return np.nan
+    if isinstance(value, (bool, np.bool_)) and not bools:
+        raise TypeError
+    if isinstance(value, (numbers.Real, Decimal, np.bool_)):
+        return float(value)
+    raise TypeError
 
 
 def as_vector(
@@ -33,11 +74,11 @@ def as_vector(
     low, high : float, optional
         Closed bounds.
     whole : bool
-        Whether the values must be whole numbers.
+        Whether the values must be whole numbers; truth values are none.
     finite : bool
         Whether infinite values are refused; missing ones always are.
     """
-    vector = as_array(values, name)
+    vector = as_array(values, name, bools=not whole)
     if vector.ndim != 1 or vector.size == 0:
         raise ValueError(
             f"{name} must hold one value per record; got shape {vector.shape}"
@@ -68,6 +109,8 @@ def as_number(
     ends = "(" if open_low else "[", ")" if open_high else "]"
     rule = f"{name} must be a finite number in {ends[0]}{low}, {high}{ends[1]}"
     try:
+        if isinstance(value, (bool, np.bool_, str, bytes)):
+            raise TypeError
         number = float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{rule}; got {value!r:.80}") from None
@@ -117,6 +160,12 @@ def labels_of(**inputs):
             f"begin with {list(labels[0][:3])} and {list(labels[1][:3])}"
         )
     return labels[0] if labels else None
+
+
+def check_weights_of(fit, weights):
+    """Raise unless `weights` are those that `fit` was made under."""
+    if not np.array_equal(weights, fit["constant_data"]["weights"]):
+        raise ValueError("weights must be those that fit was made under; they differ")
 
 
 def as_mass(mass, length):

@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from pseudopost._checks import as_vector
+from pseudopost._checks import as_vector, check_weights_of
 from pseudopost.likelihood import derivatives_of
 
 # The search has converged when Newton's next step changes no parameter by more than
@@ -271,7 +271,8 @@ def adjust_draws(model, fit, weights, *, weight_map=None, name="y"):
     Raises
     ------
     ValueError
-        If `fit` lacks a parameter or has too few draws, or an argument is out of range.
+        If `fit` comes from another synthesizer or was made under other weights, lacks a
+        parameter or has too few draws, or if an argument is out of range.
     RuntimeError
         If H is singular at the mean of the draws.
 
@@ -303,6 +304,10 @@ def adjust_draws(model, fit, weights, *, weight_map=None, name="y"):
     array([[1.26, 1.6 , 1.94]])
     """
     likelihood = derivatives_of(model, name)
+    if hasattr(model, "_check_fit") and "model" in fit.attrs:
+        model._check_fit(fit)
+    if "constant_data" in fit.children:
+        check_weights_of(fit, weights)
     draws = likelihood.unconstrained(fit)
     S, d = draws.shape
     if d >= S:

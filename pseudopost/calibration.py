@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from pseudopost._checks import as_count, as_number, as_vector
+from pseudopost._checks import as_count, as_number, as_vector, check_weights_of
 from pseudopost.privacy import lipschitz_bounds
 from pseudopost.weights import reweight
 
@@ -112,8 +112,7 @@ def calibrate_reweighting(
     (3,)
     """
     weights = as_vector(weights, "weights", low=0, high=1)
-    if not np.array_equal(weights, fit["constant_data"]["weights"]):
-        raise ValueError("weights must be those that fit was made under; they differ")
+    check_weights_of(fit, weights)
     bounds = lipschitz_bounds(synthesizer.record_terms(fit))
     return _search(
         synthesizer,
@@ -172,8 +171,8 @@ def match_scalar_weight(
     Raises
     ------
     ValueError
-        If the target is not between 0 and the risk of `fit`, a risk is missing, or a
-        number is out of range.
+        If `fit` was made under weights, the target is not between 0 and the risk of
+        `fit`, a risk is missing, or a number is out of range.
 
     Warns
     -----
@@ -204,6 +203,9 @@ def match_scalar_weight(
     >>> match.path.columns.to_list()
     ['constant', 'found', 'difference', 'mean_weight']
     """
+    lowest = float(fit["constant_data"]["weights"].min())
+    if lowest < 1:
+        raise ValueError(f"fit must be unweighted; it has weights down to {lowest:g}")
 
     def measure(fit):
         seed = fit.attrs["random_seed"]

@@ -18,12 +18,12 @@ class NegativeBinomialSynthesizer(Synthesizer):
     Parameters
     ----------
     y : array-like of int, shape (n,)
-        Confidential counts, 0 or more.
+        Confidential counts, from 0 to :math:`2^{53}`.
 
     Raises
     ------
     ValueError
-        If a count is missing, negative or fractional, or there are none.
+        If a count is missing, negative, fractional or too large, or there are none.
 
     References
     ----------
@@ -47,7 +47,8 @@ class NegativeBinomialSynthesizer(Synthesizer):
     def build_model(self):
         values, position = np.unique(self.y, return_inverse=True)
         with pm.Model() as model:
-            values = pm.Data("values", values)
+            # PyMC would narrow whole numbers to 32 bits; floats hold them exactly.
+            values = pm.Data("values", values.astype(float))
             position = pm.Data("position", position)
             s = pm.HalfStudentT("s", nu=3, sigma=1)
             log_mu = pm.Normal("log_mu", 0, s)
@@ -74,15 +75,15 @@ class PoissonSynthesizer(Synthesizer):
     Parameters
     ----------
     y : array-like of int, shape (n,)
-        Confidential counts, 0 or more.
+        Confidential counts, from 0 to :math:`2^{53}`.
     shape, rate : float
         Prior parameters, above 0; by default close to the Jeffreys prior.
 
     Raises
     ------
     ValueError
-        If a count is missing, negative or fractional, there are none, or a parameter is
-        not positive.
+        If a count is missing, negative, fractional or too large, there are none, or a
+        parameter is not positive.
 
     References
     ----------
@@ -110,7 +111,8 @@ class PoissonSynthesizer(Synthesizer):
     def build_model(self):
         values, position = np.unique(self.y, return_inverse=True)
         with pm.Model() as model:
-            values = pm.Data("values", values)
+            # PyMC would narrow whole numbers to 32 bits; floats hold them exactly.
+            values = pm.Data("values", values.astype(float))
             position = pm.Data("position", position)
             mu = pm.Gamma("mu", self.shape, self.rate)
             logp = pm.logp(pm.Poisson.dist(mu=mu), values)[position]

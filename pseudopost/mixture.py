@@ -8,7 +8,7 @@ import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import infer_dtype
 from scipy.special import logsumexp, ndtr
 
 from pseudopost._checks import as_array, as_count, as_number, as_vector, labels_of
@@ -31,6 +31,8 @@ from pseudopost.mixture_starts import start_of_sampling
 from pseudopost.synthesizers import Synthesizer
 
 ALLOCATIONS = ("density", "weighted")
+# Kinds of columns, as pandas infers them, that are numbers and not levels.
+NUMBERS = ("complex", "decimal", "floating", "integer", "mixed-integer-float")
 
 
 class MixtureSynthesizer(Synthesizer):
@@ -220,6 +222,10 @@ class MixtureSynthesizer(Synthesizer):
         }
 
     @override
+    def _contents(self):
+        return super()._contents(), self.X, self.log_y
+
+    @override
     def sampling_data(self, weights):
         return start_of_sampling(
             self.log_y, self.X, weights, self.n_components, self.min_sigma
@@ -399,7 +405,7 @@ def design_matrix(X, n):
             raise ValueError(
                 f"X must not be missing; record {np.argmax(missing)} of {name!r} is"
             )
-        if is_numeric_dtype(column) and not is_bool_dtype(column):
+        if infer_dtype(column) in NUMBERS:
             add(str(name), as_vector(column, f"X[{name!r}]"))
             continue
         column = column.astype("category")

@@ -272,7 +272,8 @@ class _Store:
         if self.path is None:
             self.random_seed = as_seed(random_seed)
             return
-        if not self.path.exists():
+        # A run that was killed at once leaves an empty file.
+        if not self.path.exists() or not self.path.stat().st_size:
             header = {"task": task, "random_seed": as_seed(random_seed)}
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.write_text(json.dumps(header) + "\n")
@@ -307,6 +308,8 @@ def _identity(task):
     if isinstance(task, functools.partial):
         given = [*task.args, *sorted(task.keywords.items())]
         return joblib.hash([_identity(task.func), *map(_identity, given)])
+    if inspect.ismethod(task):
+        return joblib.hash([_identity(task.__func__), task.__self__])
     if isinstance(task, tuple):
         return [_identity(part) for part in task]
     if not callable(task):

@@ -41,7 +41,8 @@ class Synthesizer(ABC):
     Attributes
     ----------
     y : array-like, shape (n,)
-        Confidential values. They are not to be changed once the model is built.
+        Confidential values. Once the model is in use, a change of them, or of the data
+        in the model, is refused: make a new synthesizer for other data.
     index : pandas.Index or None
         Labels of the records, which results carry; None for their positions.
     kept_parameters : tuple of str or None
@@ -232,8 +233,19 @@ class Synthesizer(ABC):
 
     @cached_property
     def _fingerprint(self):
-        """Hash of the model and its data: equal models, equal hashes."""
-        return joblib.hash((self._form, [v.get_value() for v in self._shared]))
+        """Hash of the model and its data, at first use: equal models, equal hashes."""
+        return joblib.hash((self._form, self._contents()))
+
+    def _contents(self):
+        """Collect the data, in the model and beside it."""
+        return [v.get_value() for v in self._shared], np.asarray(self.y)
+
+    def _check_unchanged(self):
+        if joblib.hash((self._form, self._contents())) != self._fingerprint:
+            raise ValueError(
+                f"the data of a {type(self).__name__} must stay as they were when it "
+                "was first used; make a new one for other data"
+            )
 
     def __getstate__(self):
         built = ("model", "_graph", "_shared", "_form", "_fingerprint")
@@ -279,8 +291,8 @@ class Synthesizer(ABC):
         Raises
         ------
         ValueError
-            If a weight is missing, not finite or outside [0, 1], or a setting is out of
-            range.
+            If a weight is missing, not finite or outside [0, 1], a setting is out of
+            range, or the data were changed after their first use.
 
         Warns
         -----
@@ -305,6 +317,7 @@ class Synthesizer(ABC):
         >>> round(float(fit["posterior"]["mu"].mean()))
         3
         """
+        self._check_unchanged()
         n = len(self.y)
         weights = (
             np.ones(n)
@@ -366,7 +379,7 @@ class Synthesizer(ABC):
         known = [variable.name for variable in model.shared_var_keys]
         # Chains run side by side; linear algebra in threads of its own only slows them.
         with threadpool_limits(1):
-            fit = nutpie.sample(
+            sampling = nutpie.sample(
                 model.with_data(**{name: data[name] for name in known}),
                 draws=settings["draws"],
                 tune=settings["tune"],
@@ -375,10 +388,14 @@ class Synthesizer(ABC):
                 cores=min(settings["chains"], joblib.effective_n_jobs()),
                 save_warmup=False,
                 progress_bar=progressbar,
+                blocking=False,
                 **self.sampler_settings,
             )
-        if fit["posterior"].sizes["draw"] < settings["draws"]:
-            raise KeyboardInterrupt("the fit was interrupted")
+            try:
+                fit = sampling.wait()
+            except BaseException:
+                sampling.cancel()
+                raise
         if self.kept_parameters:
             posterior = fit["posterior"].to_dataset()
             fit["posterior"] = posterior[list(self.kept_parameters)]
@@ -552,6 +569,7 @@ class Synthesizer(ABC):
         ).assign_coords(self._labels())
 
     def _check_fit(self, fit):
+        self._check_unchanged()
         if fit.attrs.get("model") != self._fingerprint:
             theirs = fit.attrs.get("synthesizer", "elsewhere")
             raise ValueError(

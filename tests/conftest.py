@@ -55,6 +55,7 @@ class FakeNutpie:
         self.posterior = {"mu": np.random.default_rng(1).normal(5, 0.1, size=(2, 1000))}
         self.diverging = np.zeros((2, 1000), dtype=bool)
         self.compiled = 0
+        self.cancelled = False
         self.calls = []
 
     def compile_pymc_model(self, model, **settings):
@@ -66,6 +67,12 @@ class FakeNutpie:
 
     def sample(self, compiled, **settings):
         self.calls.append(settings)
+        return self
+
+    def cancel(self):
+        self.cancelled = True
+
+    def wait(self):
         dims = ("chain", "draw")
         posterior = xr.Dataset(
             {name: (dims, value) for name, value in self.posterior.items()}

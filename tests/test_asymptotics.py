@@ -538,6 +538,11 @@ class TestAdjustDraws:
         assert np.log(adjusted["phi"]).std() > 1.2 * np.log(before["phi"]).std()
         assert "s" not in adjusted
         np.testing.assert_allclose(adjusted["phi"], 1 / adjusted["inverse_phi"])
+        with pytest.raises(ValueError, match="weights must be those that fit was made"):
+            pp.adjust_draws(synthesizer, fit, np.full(1000, 0.5))
+        other = pp.NegativeBinomialSynthesizer(np.arange(1000))
+        with pytest.raises(ValueError, match="fit must come from this NegativeBinom"):
+            pp.adjust_draws(other, fit, np.ones(1000))
 
     def test_names_missing_parameters(self, regression, regression_fit):
         less = as_fit(beta=regression_fit["posterior"]["beta"].to_numpy())

@@ -1,8 +1,15 @@
+import errno
+import os
+import shutil
 import subprocess
 import sys
+import warnings
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 
+import arviz as az
+import filelock
+import joblib
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -351,7 +358,9 @@ def test_paths_and_strings_are_the_same_folder(fake_nutpie, tmp_path):
 def test_no_part_of_a_file_is_left(fake_nutpie, tmp_path):
     pp.cache.on(tmp_path)
     poisson_fit()
-    assert {file.suffix for file in tmp_path.iterdir()} <= {".fit", ".lock"}
+    left = {file.name for file in tmp_path.iterdir() if file.suffix != ".fit"}
+    (file,) = stored_files(tmp_path)
+    assert left == {"key", "key.lock", file.with_suffix(".lock").name}
     pp.cache.clear()
     assert list(tmp_path.iterdir()) == []
 
@@ -377,32 +386,291 @@ def test_fits_of_older_code_are_deleted(fake_nutpie, folder, monkeypatch):
     assert len(fake_nutpie.calls) == 5
 
 
-def test_files_of_the_older_naming_scheme_are_deleted(tmp_path):
-    kept = ["notes.txt", "Other-0123456789ab-77.fit", "Mine-new-77.fit"]
-    deleted = ["77.fit", "Mine-77.fit", "Mine-old-77.fit"]
+NEW, OLD, KEY = "a" * 12, "b" * 12, "7" * 32
+
+
+def answer(value=42):
+    return pd.DataFrame({"answer": [value]})
+
+
+def test_only_older_files_of_its_own_are_deleted(tmp_path):
+    kept = [
+        "notes.txt",
+        "results.fit",
+        f"Other-{OLD}-{KEY}.fit",
+        f"Mine-{NEW}-{KEY}.fit",
+        f"Mine-{OLD}-{KEY}.aside",
+    ]
+    deleted = [f"{KEY}.fit", f"Mine-{OLD}-{KEY}.fit", f"Other-{OLD}-{KEY}.part"]
     for name in kept + deleted:
         (tmp_path / name).touch()
-    (tmp_path / "77.lock").touch()
     pp.cache.on(tmp_path)
-    pp.cache.stored("key", lambda: 7, made_by=("Mine", "new"))
-    (own,) = tmp_path.glob("Mine-new-*[!7].lock")
-    left = {file.name for file in tmp_path.iterdir()}
-    assert left == {*kept, own.name, own.with_suffix(".fit").name}
+    pp.cache.stored("key", answer, made_by=("Mine", NEW))
+    left = {f.name for f in tmp_path.iterdir() if not f.name.startswith("key")}
+    (own,) = left - {*kept} - {f for f in left if f.endswith(".lock")}
+    assert own.startswith(f"Mine-{NEW}-")
+    assert left >= {*kept}
+    pp.cache.clear()
+    assert {file.name for file in tmp_path.iterdir()} == {*kept[:2]}
 
 
 def test_values_are_known_by_the_code_of_the_package(tmp_path, monkeypatch):
     pp.cache.on(tmp_path)
-    assert pp.cache.stored("key", lambda: 1) == 1
+    assert pp.cache.stored("key", answer).equals(answer())
     monkeypatch.setattr(pp.cache, "digest_of_modules", lambda: "f" * 64)
-    assert pp.cache.stored("key", lambda: 2) == 2
+    assert pp.cache.stored("key", lambda: answer(2)).equals(answer(2))
     (file,) = stored_files(tmp_path)
     assert file.name.startswith("value-ffffffffffff-")
+
+
+@pytest.mark.parametrize("name", [None, "replicate"])
+def test_a_table_comes_back_as_it_was(tmp_path, name):
+    index = pd.Index([3, 1], name=name)
+    table = pd.DataFrame(
+        {"a b": [0.1, np.nan], "whole": [1, 2**62], "so": [True, False]}, index
+    )
+    table.attrs["random_seed"] = 2**63 - 1
+    pp.cache.on(tmp_path)
+    pp.cache.stored("key", lambda: table)
+    again = pp.cache.stored("key", lambda: 1 / 0)
+    pd.testing.assert_frame_equal(again, table)
+    assert again.attrs == table.attrs
+
+
+@pytest.mark.parametrize(
+    "value", [42, "text", {"a": 1}, answer().set_index([[1], [2]])], ids=type
+)
+def test_what_cannot_be_stored_is_refused(tmp_path, value):
+    pp.cache.on(tmp_path)
+    with pytest.raises(
+        TypeError, match=r"must return an xarray\.DataTree, or a pandas"
+    ):
+        pp.cache.stored("key", lambda: value)
+
+
+def test_settings_of_a_stored_fit_are_plain_numbers(fake_nutpie, folder):
+    pp.cache.on(folder)
+    kinds = [{k: type(v) for k, v in poisson_fit().attrs.items()} for _ in range(2)]
+    assert kinds[0] == kinds[1]
+    assert kinds[1]["random_seed"] is int
+
+
+def test_a_stored_fit_is_a_netcdf_file(fake_nutpie, folder):
+    pp.cache.on(folder)
+    fit = poisson_fit()
+    (file,) = stored_files(folder)
+    mu = az.from_netcdf(file)["posterior"]["mu"]
+    np.testing.assert_array_equal(mu, fit["posterior"]["mu"])
+
+
+# A store of confidential fits
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+def test_files_are_for_their_owner_alone_from_the_first_byte(
+    fake_nutpie, tmp_path, monkeypatch
+):
+    seen, replace = [], Path.replace
+
+    def spied(part, file):
+        seen.append(part.stat().st_mode & 0o777)
+        return replace(part, file)
+
+    monkeypatch.setattr(Path, "replace", spied)
+    umask = os.umask(0)
+    try:
+        pp.cache.on(tmp_path / "made" / "here")
+        poisson_fit()
+    finally:
+        os.umask(umask)
+    folder = tmp_path / "made" / "here"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert len(list(folder.iterdir())) == 4
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+    assert set(seen) == {0o600}
+
+
+def test_a_name_confirms_no_guess_at_the_data(fake_nutpie, tmp_path):
+    names = []
+    for folder in ("one", "other"):
+        pp.cache.on(tmp_path / folder)
+        poisson_fit()
+        names += [file.name for file in stored_files(tmp_path / folder)]
+    assert names[0] != names[1]
+    (tmp_path / "third").mkdir()
+    shutil.copy(tmp_path / "one" / "key", tmp_path / "third")
+    pp.cache.on(tmp_path / "third")
+    poisson_fit()
+    assert [file.name for file in stored_files(tmp_path / "third")] == names[:1]
+
+
+class Planted:
+    def __init__(self, witness):
+        self.witness = witness
+
+    def __reduce__(self):
+        return Path.touch, (self.witness,)
+
+
+def truncate(file):
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def empty(file):
+    file.write_bytes(b"")
+
+
+def flip(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def plant(file):
+    joblib.dump(Planted(file.parent / "witness"), file)
+
+
+def swap(file):
+    poisson_fit(random_seed=2)
+    (other,) = set(stored_files(file.parent)) - {file}
+    shutil.copy(other, file)
+
+
+def link(file):
+    target = file.parent / "elsewhere"
+    file.rename(target)
+    file.symlink_to(target)
+
+
+def folder_of_that_name(file):
+    file.unlink()
+    file.mkdir()
+
+
+@pytest.mark.parametrize(
+    "damage", [truncate, empty, flip, plant, swap, link, folder_of_that_name]
+)
+def test_what_is_damaged_or_foreign_is_set_aside_unread(fake_nutpie, tmp_path, damage):
+    pp.cache.on(tmp_path)
+    fit = poisson_fit()
+    (file,) = stored_files(tmp_path)
+    damage(file)
+    with pytest.warns(UserWarning, match=r"set aside as .*\.aside, and computed again"):
+        again = poisson_fit()
+    xr.testing.assert_identical(again, fit)
+    assert file.with_suffix(".aside").exists()
+    assert not (tmp_path / "witness").exists()
+    calls = len(fake_nutpie.calls)
+    poisson_fit()
+    assert len(fake_nutpie.calls) == calls
+
+
+def test_another_key_makes_all_files_foreign(fake_nutpie, tmp_path):
+    pp.cache.on(tmp_path)
+    poisson_fit()
+    (tmp_path / "key").write_bytes(b"short")
+    poisson_fit()
+    poisson_fit()
+    assert len(fake_nutpie.calls) == 2
+
+
+@pytest.mark.parametrize("suffix", [".part", ".lock"])
+def test_no_link_is_followed_when_writing(fake_nutpie, tmp_path, suffix):
+    victim = tmp_path / "victim.txt"
+    victim.write_text("mine")
+    pp.cache.on(tmp_path / "fits")
+    poisson_fit()
+    (file,) = stored_files(tmp_path / "fits")
+    file.unlink()
+    file.with_suffix(suffix).unlink(missing_ok=True)
+    file.with_suffix(suffix).symlink_to(victim)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        poisson_fit()
+    assert victim.read_text() == "mine"
+    # A link in place of a lock is refused, and so nothing is stored.
+    assert bool(stored_files(tmp_path / "fits")) == (suffix == ".part")
+    messages = [str(warning.message) for warning in caught]
+    assert any("could not be stored" in m for m in messages) == (suffix == ".lock")
+
+
+@pytest.mark.parametrize("when", ["before", "while writing"])
+def test_a_fit_that_cannot_be_stored_is_returned(
+    fake_nutpie, tmp_path, monkeypatch, when
+):
+    if when == "before":
+        (tmp_path / "file").touch()
+        pp.cache.on(tmp_path / "file" / "folder")
+    else:
+        pp.cache.on(tmp_path / "fits")
+        poisson_fit(random_seed=2)
+        write = pp.cache._write
+
+        def full(file, *parts):
+            write(file.with_name("key"), *parts[:1])  # something is written
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(pp.cache, "_write", full)
+    with pytest.warns(UserWarning, match="the result could not be stored"):
+        fit = poisson_fit()
+    assert fit["posterior"]["mu"].shape == (2, 1000)
+
+
+@pytest.mark.slow
+def test_what_a_killed_run_left_is_removed(fake_nutpie, tmp_path):
+    code = f"""
+import os, signal
+import pandas as pd
+from pathlib import Path
+import pseudopost as pp
+pp.cache.on({str(tmp_path)!r})
+pp.cache.stored("other", lambda: pd.DataFrame({{"a": [1]}}))
+Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+pp.cache.stored("key", lambda: pd.DataFrame({{"a": [1]}}))
+"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+    assert [file.suffix for file in tmp_path.iterdir()].count(".part") == 1
+    pp.cache.on(tmp_path)
+    poisson_fit()
+    assert [file.suffix for file in tmp_path.iterdir()].count(".part") == 0
+
+
+def test_a_file_that_is_being_written_is_left_alone(tmp_path):
+    part = tmp_path / f"Other-{OLD}-{KEY}.part"
+    part.touch()
+    pp.cache.on(tmp_path)
+    with filelock.FileLock(part.with_suffix(".lock")):
+        pp.cache.stored("key", answer)
+        assert part.exists()
+    pp.cache.stored("key", answer)
+    assert not part.exists()
+
+
+@pytest.mark.parametrize("folder", [False, True, 0, "", " ", ["a"]])
+def test_what_is_no_path_is_refused(folder):
+    with pytest.raises(ValueError, match=r"folder must be a path; got"):
+        pp.cache.on(folder)
+
+
+def test_home_and_relative_paths_are_settled_at_once(
+    fake_nutpie, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+    (tmp_path / "here").mkdir()
+    for folder, place in {"~/fits": "home/fits", "fits": "here/fits"}.items():
+        monkeypatch.chdir(tmp_path / "here")
+        pp.cache.on(folder)
+        monkeypatch.chdir(tmp_path)
+        poisson_fit()
+        assert len(stored_files(tmp_path / place)) == 1
 
 
 @pytest.mark.slow
 def test_two_processes_that_want_the_same_compute_it_once(tmp_path):
     code = f"""
 import time, uuid
+import pandas as pd
 from pathlib import Path
 import pseudopost as pp
 here = Path({str(tmp_path)!r})
@@ -411,12 +679,12 @@ pp.cache.on(here / "fits")
 def compute():
     (here / uuid.uuid4().hex).touch()
     time.sleep(1)
-    return 7
+    return pd.DataFrame({{"answer": [7]}})
 
 (here / f"{{uuid.uuid4().hex}}.ready").touch()
 while len(list(here.glob("*.ready"))) < 2:
     time.sleep(0.01)
-print(pp.cache.stored("key", compute))
+print(pp.cache.stored("key", compute).loc[0, "answer"])
 """
     command = [sys.executable, "-c", code]
     runs = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]

@@ -303,6 +303,13 @@ SAMPLING = {"draws": 40, "tune": 30, "chains": 3, "random_seed": 17}
 N = 5
 
 
+class FakeFit(SimpleNamespace):
+    """A fit under one weight."""
+
+    def __getitem__(self, group):
+        return {"weights": np.full(N, self.weight)}
+
+
 class FakeReleases:
     """Releases values that say under which weight, or at which step, they were drawn."""
 
@@ -313,7 +320,7 @@ class FakeReleases:
 
     def fit(self, weights=None, progressbar=True, **settings):
         self.fits.append((weights, progressbar, settings))
-        return SimpleNamespace(
+        return FakeFit(
             attrs={**settings, "model": "fake"}, weight=weights[0], step=len(self.fits)
         )
 
@@ -323,7 +330,7 @@ class FakeReleases:
         return np.full((n_datasets, N), [fit.weight] * N) + 10 * fit.step
 
 
-UNWEIGHTED = SimpleNamespace(attrs={**SAMPLING, "model": "fake"}, weight=1.0, step=0)
+UNWEIGHTED = FakeFit(attrs={**SAMPLING, "model": "fake"}, weight=1.0, step=0)
 # Their mean is 0: the file-level risk is the mean of the records' risks.
 SPREAD = np.array([-0.2, -0.1, 0, 0.1, 0.2])
 
@@ -476,6 +483,14 @@ def test_best_step_may_be_below_the_target():
     with pytest.warns(UserWarning, match=r"0\.4; the nearest of 3 is 0\.39$"):
         found = match(risk_by_step([0.8, 0.7, 0.39, 0.5]), 0.4, max_steps=3)
     assert found.fit.step == 2
+
+
+def test_a_weighted_fit_is_refused():
+    weighted = FakeFit(attrs=UNWEIGHTED.attrs, weight=0.25, step=0)
+    with pytest.raises(
+        ValueError, match=r"^fit must be unweighted; it has weights down to 0\.25$"
+    ):
+        pp.match_scalar_weight(FakeReleases(), weighted, lambda z: SPREAD, 0.2)
 
 
 def test_step_cap_is_ten_by_default():

@@ -1,4 +1,5 @@
 import re
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -205,11 +206,21 @@ def test_strings_are_sorted(dtype):
 def test_numbers_stay_numbers(dtype):
     data = pd.DataFrame({"age": pd.Series([30, 41, 55], dtype=dtype)})
     X, predictors, baselines = design_matrix(data, 3)
-    if dtype is object:
-        assert baselines == {"age": 30}
-        return
     assert (predictors, baselines) == (["intercept", "age"], {})
     np.testing.assert_array_equal(X[:, 1], [30, 41, 55])
+
+
+def test_numbers_as_objects_are_no_levels():
+    data = pd.DataFrame(
+        {
+            "decimal": [Decimal("1.5"), Decimal(2), Decimal(4)],
+            "object": np.array([1, 2.5, 4], dtype=object),
+        }
+    )
+    X, predictors, baselines = design_matrix(data, 3)
+    assert predictors == ["intercept", "decimal", "object"]
+    assert baselines == {}
+    np.testing.assert_array_equal(X[:, 1], [1.5, 2, 4])
 
 
 @pytest.mark.parametrize("dtype", [bool, "boolean", object])

@@ -110,6 +110,14 @@ def quietly(call):
         return call(), caught
 
 
+class Scaled:
+    def __init__(self, scale):
+        self.scale = scale
+
+    def task(self, rng):
+        return {"value": self.scale * rng.normal()}
+
+
 def killed_after_three_rows(run, store):
     """Kill `run` once its store has a header and three rows; return the lines."""
     deadline = time.monotonic() + 120
@@ -286,13 +294,28 @@ class TestStore:
         )
         pd.testing.assert_frame_equal(first, again)
 
-    @pytest.mark.parametrize("text", ["a diary\n", "no line", "", "{}\n[1]\n"])
+    @pytest.mark.parametrize("text", ["a diary\n", "no line", "{}\n[1]\n"])
     def test_leaves_any_other_file_alone(self, tmp_path, text):
         store = tmp_path / "diary.txt"
         store.write_text(text)
         with pytest.raises(ValueError, match="store"):
             pp.replicate(mixed, 2, store=store, n_jobs=1, random_seed=1)
         assert store.read_text() == text
+
+    def test_an_empty_file_is_a_run_that_was_killed_at_once(self, tmp_path):
+        store = tmp_path / "rows.jsonl"
+        store.touch()
+        first = pp.replicate(mixed, 2, 1, store=store, n_jobs=1)
+        assert first.equals(pp.replicate(mixed, 2, 1, n_jobs=1))
+        assert len(store.read_text().splitlines()) == 3
+
+    def test_methods_of_two_objects_are_two_tasks(self, tmp_path):
+        store = tmp_path / "rows.jsonl"
+        first = pp.replicate(Scaled(1).task, 2, 1, store=store, n_jobs=1)
+        again = pp.replicate(Scaled(1).task, 2, 1, store=store, n_jobs=1)
+        pd.testing.assert_frame_equal(first, again)
+        with pytest.raises(ValueError, match="store must come from the same task"):
+            pp.replicate(Scaled(2).task, 2, 1, store=store, n_jobs=1)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("n_jobs", [1, 2])

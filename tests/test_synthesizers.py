@@ -1,9 +1,13 @@
 import os
 import pickle
 import re
+import signal
+import threading
 from importlib.metadata import version
+from pathlib import Path
 
 import arviz as az
+import joblib
 import numpy as np
 import nutpie
 import pandas as pd
@@ -224,6 +228,58 @@ def test_density_equals_that_of_the_observed_model(name, observed, counts, reque
         np.testing.assert_allclose(dlogp(point), other_dlogp(point), rtol=1e-10)
 
 
+LARGE = [3, 2**31 - 1, 2**31, 2**32 + 7, 2**53 - 1, 2**53]
+
+
+@pytest.mark.parametrize("cls", SYNTHESIZERS.values(), ids=SYNTHESIZERS)
+@pytest.mark.parametrize(
+    "given",
+    [
+        LARGE,
+        np.array(LARGE),
+        np.array(LARGE, dtype=np.uint64),
+        np.array(LARGE, dtype=float),
+        np.array(LARGE, dtype=object),
+        pd.Series(LARGE, dtype="Int64"),
+        pd.Series(LARGE, dtype="UInt64"),
+    ],
+    ids=lambda given: f"{type(given).__name__} {getattr(given, 'dtype', '')}",
+)
+def test_large_counts_are_held_exactly(cls, given):
+    synthesizer = cls(given)
+    assert synthesizer.y.tolist() == LARGE
+    assert synthesizer.model["values"].get_value().tolist() == LARGE
+
+
+@pytest.mark.slow
+def test_a_large_count_is_the_riskiest_record():
+    rng = np.random.default_rng(1)
+    y = np.r_[rng.poisson(100, size=199), 2**32 + 100]
+    weights = np.r_[np.ones(199), 0]
+    synthesizer = pp.PoissonSynthesizer(y)
+    fit = synthesizer.fit(weights, random_seed=1)
+    log_likelihood = rows(synthesizer.log_likelihood(fit))
+    mu = samples(fit, "mu").reshape(-1, 1)
+    np.testing.assert_allclose(log_likelihood, stats.poisson.logpmf(y, mu), rtol=1e-9)
+    lw = pp.lipschitz_weights(log_likelihood)
+    assert lw[-1] == 0
+    assert lw[:-1].min() > 0.9
+
+
+@pytest.mark.slow
+def test_the_negative_binomial_density_of_large_counts():
+    y, mu, phi = [2**31 + 5, 2**32 + 7], 2.0**32, 0.5
+    model = pp.NegativeBinomialSynthesizer(y).model
+    values = {"s": 1.0, "log_mu": np.log(mu), "inverse_phi": 1 / phi}
+    draws = xr.Dataset({k: (("chain", "draw"), [[v]]) for k, v in values.items()})
+    fit = xr.DataTree.from_dict({"posterior": draws})
+    np.testing.assert_allclose(
+        rows(pp.pointwise_log_likelihood(model, fit))[0],
+        stats.nbinom.logpmf(y, phi, phi / (phi + mu)),
+        rtol=1e-6,
+    )
+
+
 # Fits
 
 
@@ -304,15 +360,25 @@ def test_settings_reach_the_sampler(fake_nutpie):
 
 
 @pytest.mark.slow
-def test_an_interrupted_fit_is_not_returned(monkeypatch, poisson):
-    sample = nutpie.sample
-    monkeypatch.setattr(
-        nutpie,
-        "sample",
-        lambda *args, **settings: sample(*args, **settings | {"draws": 5}),
-    )
-    with pytest.raises(KeyboardInterrupt, match="interrupted"):
-        poisson.fit(draws=6, tune=10, progressbar=False, random_seed=1)
+def test_an_interrupted_fit_raises_and_is_not_stored(tmp_path):
+    pp.cache.on(tmp_path)
+    synthesizer = pp.PoissonSynthesizer([4, 5, 6])
+    synthesizer.fit(random_seed=1)  # compiles
+    before = {file.name for file in tmp_path.iterdir()}
+    interrupt = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    # One core: the chains come one after the other, and some of them are whole.
+    interrupt.start()
+    with joblib.parallel_config("sequential"), pytest.raises(KeyboardInterrupt):
+        synthesizer.fit(draws=5000, chains=1000, random_seed=1)
+    new = {file.name for file in tmp_path.iterdir()} - before
+    assert {Path(name).suffix for name in new} <= {".lock"}
+
+
+def test_a_sampler_that_fails_is_cancelled(fake_nutpie, monkeypatch):
+    monkeypatch.setattr(fake_nutpie, "wait", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        pp.PoissonSynthesizer([4, 5, 6]).fit()
+    assert fake_nutpie.cancelled
 
 
 def test_a_fit_keeps_its_own_weights(fake_nutpie):
@@ -560,6 +626,67 @@ def test_a_tree_from_elsewhere_is_refused(make, method):
         "it comes from elsewhere"
     ):
         getattr(synthesizer, method)(xr.DataTree())
+
+
+# Data that change
+
+USES = {
+    "fit": lambda synthesizer, fit: synthesizer.fit(),
+    "log_likelihood": lambda synthesizer, fit: synthesizer.log_likelihood(fit),
+    "synthesize": lambda synthesizer, fit: synthesizer.synthesize(fit, 2),
+}
+
+
+def change_y(synthesizer):
+    synthesizer.y[0] += 1
+
+
+def change_y_and_back(synthesizer):
+    synthesizer.y[0] += 1
+    synthesizer.y[0] -= 1
+
+
+def change_the_model(synthesizer):
+    name = "log_y" if "log_y" in synthesizer.model.named_vars else "values"
+    values = synthesizer.model[name].get_value()
+    pm.set_data({name: values + 1}, model=synthesizer.model)
+
+
+def change_the_logarithms(synthesizer):
+    synthesizer.log_y[0] += 1
+
+
+def change_the_predictors(synthesizer):
+    synthesizer.X[0, 1] += 1
+
+
+CHANGES = {
+    "counts": (pp.PoissonSynthesizer, change_y),
+    "counts in the model": (pp.PoissonSynthesizer, change_the_model),
+    "amounts": (EVERY["mixture"], change_y),
+    "amounts in the model": (EVERY["mixture"], change_the_model),
+    "logarithms": (EVERY["mixture"], change_the_logarithms),
+    "predictors": (EVERY["mixture"], change_the_predictors),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.parametrize(("make", "change"), CHANGES.values(), ids=CHANGES)
+def test_data_that_changed_after_their_first_use_are_noticed(make, change, use):
+    synthesizer = make([1, 2, 3])
+    fit = made_by_hand(synthesizer, mu=np.ones((2, 5)))
+    change(synthesizer)
+    with refused(
+        f"the data of a {type(synthesizer).__name__} must stay as they were when it "
+        "was first used; make a new one for other data"
+    ):
+        use(synthesizer, fit)
+
+
+@pytest.mark.slow
+def test_data_that_are_as_they_were_are_welcome(fit, synthesizer):
+    change_y_and_back(synthesizer)
+    assert synthesizer.synthesize(fit, 2).shape == (2, 1000)
 
 
 # Labels of the records
@@ -938,8 +1065,14 @@ def test_fit_keeps_its_weights_when_the_caller_changes_theirs(synthesizer, count
         np.array([1j]),
         [2**63],
         [1e300],
+        [2**53 + 1],
+        np.array([2**53 + 1]),
+        np.array([2**53 + 1, None]),
+        pd.Series([2**53 + 1]),
+        pd.Series([2**53 + 1, None], dtype="UInt64"),
+        pd.Series([1, -(2**53) - 1]),
     ],
-    ids=["text", "series of text", "dates", "complex", "huge", "huger"],
+    ids=str,
 )
 def test_what_is_no_count_is_refused(y):
     with pytest.raises(ValueError, match=r"^y must (be numbers|not exceed 2\*\*53)"):
