@@ -8,6 +8,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
+from test_checks import REFUSED, ROWS
 
 import pseudopost as pp
 
@@ -167,3 +168,12 @@ def test_reference_names_every_colour():
     entry = (BOOK / "api" / "tools.md").read_text().partition("py:data:: PALETTE")[2]
     named = re.findall(r'``"([\w-]+)"``', entry.partition("```")[0])
     assert named == list(pp.plots.PALETTE)
+
+
+def test_the_table_of_numbers_has_the_rows_that_are_tested():
+    rows = re.findall(r"^\| (.*) \| (.*) \|$", INDEX.read_text(), flags=re.M)
+    table = {given: taken for given, taken in rows if given != "given"}
+    assert list(table) == list(ROWS)
+    for given, taken in table.items():
+        outcomes = {outcome is REFUSED for _, outcome in ROWS[given].values()}
+        assert (outcomes == {True}) == (taken == "refused")

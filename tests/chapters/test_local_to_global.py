@@ -115,7 +115,7 @@ def calls(monkeypatch, tmp_path):
 
     def replicate(task, n_databases, random_seed):
         made.append((task, n_databases, random_seed))
-        return len(made)
+        return pd.DataFrame({"run": [len(made)]})
 
     monkeypatch.setattr(pp, "replicate", replicate)
     pp.cache.on(tmp_path)
@@ -124,8 +124,9 @@ def calls(monkeypatch, tmp_path):
 
 def test_replicates_come_from_disk_the_second_time(calls):
     once = partial(task, size=3, scale=double)
-    assert study.replicate_once(once, 4, 1) == 1
-    assert study.replicate_once(partial(task, size=3, scale=double), 4, 1) == 1
+    same = partial(task, size=3, scale=double)
+    for given in (once, same):
+        assert study.replicate_once(given, 4, 1).loc[0, "run"] == 1
     assert calls == [(once, 4, 1)]
 
 
@@ -145,7 +146,8 @@ def test_replicates_run_again_when_anything_changes(
 ):
     study.replicate_once(partial(task, size=3, scale=double), 4, 1)
     other = partial(task, **{"size": 3, "scale": double} | given)
-    assert study.replicate_once(other, n_databases, seed, *depends_on) == 2
+    again = study.replicate_once(other, n_databases, seed, *depends_on)
+    assert again.loc[0, "run"] == 2
 
 
 def poisson_likelihood(values, weight, rng):
