@@ -251,7 +251,12 @@ def numbers_of_convergence(fits):
 def numbers_of_means(spread, empty):
     """Enormous incomes, and the widths of nearly empty components."""
     file, name = worst = spread["highest mean"].idxmax()
+    records = empty["records per synthetic file"]
+    marginal = ["Marginal", "Marginal, c = 1.5"]
     return {
+        "empty-m": records[marginal[0]],
+        "empty-mc": records[marginal[1]],
+        "empty-others": records.drop(marginal).max(),
         "largest-synthetic": spread["largest income"].max() / 1e6,
         "largest-weighted": spread["its share of that file (%)"].max(),
         "worst-mean": f"{name}, {file}",

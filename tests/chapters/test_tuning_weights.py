@@ -163,6 +163,31 @@ def test_way_back_is_1_at_unweighted(risk):
     assert tuning.way_back(risk, PC, "mean") == pytest.approx(0.25)
 
 
+def test_numbers_of_means():
+    spread = pd.DataFrame(
+        {
+            "highest mean": [70_000.0, 800_000.0],
+            "median of the means": [69_000.0, 66_000.0],
+            "largest income": [4e6, 2e9],
+            "its share of that file (%)": [2.0, 80.0],
+        },
+        index=pd.MultiIndex.from_tuples(
+            [("file 1", "Pairwise"), ("file 2", "Marginal")]
+        ),
+    )
+    empty = pd.DataFrame(
+        {
+            "records per synthetic file": [3.5, 1.1, 0.2, 0.4],
+            "sigma, 99% quantile": [5.0, 7.0, 6.0, 4.0],
+        },
+        index=["Marginal", "Marginal, c = 1.5", "Pairwise", "Unweighted"],
+    )
+    found = tuning.numbers_of_means(spread, empty)
+    assert found["worst-mean"] == "Marginal, file 2"
+    assert found["worst-mean-median"] == 66
+    assert [found[f"empty-{k}"] for k in ("m", "mc", "others")] == [3.5, 1.1, 0.4]
+
+
 def test_numbers_of_risks(risk):
     found = tuning.numbers_of_risks(risk)
     assert found["way-g"] == pytest.approx(30)
