@@ -128,8 +128,21 @@ def as_count(value, name, low=1, high=np.inf):
         rule = f"{name} must be a whole number of at least {low}"
         raise ValueError(f"{rule}; got {value!r:.80}")
     if value > high:
-        raise ValueError(f"{name} must be at most {high}; got {value}")
+        raise ValueError(f"{name} must be at most {high}; got {value!r:.80}")
     return int(value)
+
+
+def as_flag(value, name):
+    """Return `value` as a bool, or raise; words such as "no" are truths to Python."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False; got {value!r:.80}")
+    return bool(value)
+
+
+def check_finite(values, name, cause):
+    """Raise unless computed values are finite: for overflow of sound arguments."""
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must not be so large: {cause} is not finite")
 
 
 def as_seed(value):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pseudopost._checks import as_array, as_mass, as_vector
+from pseudopost._checks import as_array, as_mass, as_vector, check_finite
 
 
 def affinity(log_ratio, weights, *, mass=None):
@@ -26,7 +26,8 @@ def affinity(log_ratio, weights, *, mass=None):
     Raises
     ------
     ValueError
-        If shapes do not fit, a weight is outside [0, 1], or `mass` does not sum to 1.
+        If shapes do not fit, a weight is outside [0, 1], `mass` does not sum to 1, or
+        a number is too large for its exponential.
 
     References
     ----------
@@ -50,7 +51,10 @@ def affinity(log_ratio, weights, *, mass=None):
             f"{log_ratio.shape}"
         )
     mass = as_mass(mass, log_ratio.shape[-1])
-    return np.exp(weights[:, None] * log_ratio) @ mass
+    with np.errstate(over="ignore"):
+        found = np.exp(weights[:, None] * log_ratio) @ mass
+    check_finite(found, "log_ratio", "the exponential of a weight times it")
+    return found
 
 
 def renyi_divergence(log_ratio, weights, *, mass=None):

@@ -69,7 +69,7 @@ class MixtureSynthesizer(Synthesizer):
         become indicators of their levels; the first level is the baseline. An intercept
         is added.
     n_components : int
-        K, the largest number of components; unneeded ones stay empty.
+        K, the largest number of components, at most 1000; unneeded ones stay empty.
     min_sigma : float
         :math:`\sigma_{\min}`, above 0: with 0.05 a component is never narrower than
         about 5% of a value.
@@ -118,7 +118,7 @@ class MixtureSynthesizer(Synthesizer):
         self.y = as_vector(y, "y")
         self.index = labels_of(y=y, X=X)
         self.shift = as_number(shift, "shift")
-        self.n_components = as_count(n_components, "n_components")
+        self.n_components = as_count(n_components, "n_components", high=1000)
         self.min_sigma = as_number(min_sigma, "min_sigma", low=0, open_low=True)
         low = int(np.argmin(self.y))
         if self.y[low] + self.shift <= 0:
@@ -128,6 +128,12 @@ class MixtureSynthesizer(Synthesizer):
             )
         self.X, self.predictors, self.baselines = design_matrix(X, len(self.y))
         self.log_y = np.log(self.y + self.shift)
+        distinct, left = len(np.unique(self.y)), len(np.unique(self.log_y))
+        if 2 * left < distinct:
+            raise ValueError(
+                f"shift must leave values distinct; of {distinct} in y there are "
+                f"{left} left after {self.shift:g} has been added"
+            )
 
     @override
     def build_model(self):

@@ -232,7 +232,7 @@ def replicate(
     >>> table.equals(pp.replicate(mean_of_nine, 4, seed, n_jobs=1))
     True
     """
-    n_replicates = as_count(n_replicates, "n_replicates")
+    n_replicates = as_count(n_replicates, "n_replicates", high=10**7)
     file = _Store(store, _identity(task), random_seed)
     seeds = np.random.SeedSequence(file.random_seed).spawn(n_replicates)
     arriving = joblib.Parallel(n_jobs, return_as="generator_unordered")(

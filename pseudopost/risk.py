@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from pseudopost._checks import as_array, as_count, as_number, as_vector
+from pseudopost._checks import as_array, as_count, as_number, as_vector, check_finite
 
 BALLS = ("absolute", "signed")
 REPLACEMENTS = ("threshold", "mean")
@@ -145,7 +145,7 @@ def _joint_risk_of_one(low, high, values, close, codes, size, order):
     covering -= np.searchsorted(np.sort(high[close], kind="stable"), values, "left")
     others = np.bincount(codes, close)[codes] - covering - 1
     share = np.ones(len(values))
-    for t in range(order - 1):
+    for t in range(min(order - 1, size.max())):  # then nobody is left
         share *= np.maximum(others - t, 0) / np.maximum(size - 1 - t, 1)
     sums = np.concatenate([[0], np.cumsum(share)])
     inside = sums[np.searchsorted(values, high, "right")]
@@ -212,6 +212,8 @@ def pattern_codes(patterns, n):
     ValueError
         If there are no columns, the number of rows is not n, or a label is missing.
     """
+    if isinstance(patterns, (set, frozenset)):
+        raise ValueError(f"patterns must be in the order of y; got {patterns!r:.80}")
     if patterns is None:
         return np.zeros(n, dtype=np.int64)
     try:
@@ -277,7 +279,10 @@ def top_code(y, threshold, replacement="threshold"):
     above = y > threshold
     if replacement == "threshold" or not above.any():
         return np.minimum(y, threshold)
-    return np.where(above, y[above].mean(), y)
+    with np.errstate(over="ignore"):
+        mean = y[above].mean()
+    check_finite(mean, "y", "the mean above the threshold")
+    return np.where(above, mean, y)
 
 
 def _as_data_sets(synthetic, n):

@@ -272,7 +272,8 @@ class Synthesizer(ABC):
         weights : array-like, shape (n,), optional
             Record weights in [0, 1]; by default all 1, the ordinary posterior.
         draws, tune, chains : int
-            Kept draws and tuning steps per chain, and the number of chains.
+            Kept draws and tuning steps per chain, at most ten million, and the number
+            of chains, at most ten thousand.
         random_seed : int, optional
             Seed from 0 to 2**63 - 1; by default a new one from the operating system,
             which the fit keeps in the attribute ``random_seed``. The result does not
@@ -325,9 +326,9 @@ class Synthesizer(ABC):
             else as_vector(weights, "weights", length=n, low=0, high=1)
         )
         settings = {
-            "draws": as_count(draws, "draws", low=4),
-            "tune": as_count(tune, "tune"),
-            "chains": as_count(chains, "chains"),
+            "draws": as_count(draws, "draws", low=4, high=10**7),
+            "tune": as_count(tune, "tune", high=10**7),
+            "chains": as_count(chains, "chains", high=10**4),
             "random_seed": as_seed(random_seed),
         }
         progressbar = progressbar and os.environ.get("PSEUDOPOST_PROGRESS") != "off"

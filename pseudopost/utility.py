@@ -5,7 +5,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special, stats
 
-from pseudopost._checks import as_array, as_count, as_number, as_seed, as_vector
+from pseudopost._checks import (
+    as_array,
+    as_count,
+    as_flag,
+    as_number,
+    as_seed,
+    as_vector,
+    check_finite,
+)
 
 VALUES_AT_ONCE = 10_000_000
 
@@ -105,7 +113,8 @@ def bootstrap_interval(
             "synthetic must be finite; it holds missing or infinite values"
         )
     level = as_number(level, "level", low=0, high=1, open_low=True, open_high=True)
-    n_resamples = as_count(n_resamples, "n_resamples", low=2)
+    n_resamples = as_count(n_resamples, "n_resamples", low=2, high=10**7)
+    pooled = as_flag(pooled, "pooled")
     random_seed = as_seed(random_seed)
     rng = np.random.default_rng(random_seed)
     batch = max(1, VALUES_AT_ONCE // synthetic.shape[1])
@@ -171,8 +180,12 @@ def interval_overlap(interval, reference):
             "interval and reference must have upper ends above their lower ends; "
             f"got {interval!r:.80} and {reference!r:.80}"
         )
+    with np.errstate(over="ignore"):
+        length, length_0 = high - low, high_0 - low_0
+    check_finite(length, "interval", "its length")
+    check_finite(length_0, "reference", "its length")
     common = np.maximum(0, np.minimum(high, high_0) - np.maximum(low, low_0))
-    return (common / (high - low) + common / (high_0 - low_0)) / 2
+    return (common / length + common / length_0) / 2
 
 
 class Combined(NamedTuple):
@@ -239,8 +252,11 @@ def combine_partially_synthetic(estimates, variances, *, level=0.95):
         raise ValueError(f"estimates must come from at least 2 data sets; got {m}")
     variances = as_vector(variances, "variances", length=m, low=0)
     level = as_number(level, "level", low=0, high=1, open_low=True, open_high=True)
-    mean, between, within = estimates.mean(), estimates.var(ddof=1), variances.mean()
+    with np.errstate(over="ignore"):
+        mean, within = estimates.mean(), variances.mean()
+        between = estimates.var(ddof=1)
     variance = within + between / m
+    check_finite([mean, variance], "estimates and variances", "their mean or variance")
     df = (m - 1) * (1 + m * within / between) ** 2 if between > 0 else np.inf
     half = stats.t.ppf((1 + level) / 2, df) * np.sqrt(variance)
     return Combined(
