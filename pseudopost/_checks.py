@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 
 def as_array(values, name, bools=True):
@@ -152,27 +153,61 @@ def as_seed(value):
     return as_count(value, "random_seed", low=0, high=2**63 - 1)
 
 
-def labels_of(**inputs):
-    """Return the labels that the given Series and data frames share, or None.
+def labels_of(values):
+    """Return the labels of the records, or None: an array has only positions.
+
+    So has what a synthesizer of unlabelled values returns, whose records are counted.
+    """
+    if isinstance(values, (pd.Series, pd.DataFrame)):
+        return values.index
+    if isinstance(values, xr.DataArray) and "record" in values.indexes:
+        index = values.indexes["record"]
+        counted = pd.RangeIndex(len(index))
+        return None if index.equals(counted) else index.rename(None)
+    return None
+
+
+def aligned(values, name, labels, other):
+    """Return `values` in the order of the labels of another argument, or raise.
+
+    Positions count where one of the two has no labels.
 
     Parameters
     ----------
-    **inputs : array-like
-        By the name that the caller gives them.
+    values : array-like
+        With a row for each record.
+    name, other : str
+        What the caller calls this argument, and the one that the labels are of.
+    labels : pandas.Index or None
     """
-    found = {
-        name: values.index
-        for name, values in inputs.items()
-        if isinstance(values, (pd.Series, pd.DataFrame))
-    }
-    labels = list(found.values())
-    if len(labels) == 2 and not labels[0].equals(labels[1]):
-        first, second = found
+    own = labels_of(values)
+    if own is None or labels is None or own.equals(labels):
+        return values
+    same = len(own) == len(labels) and own.isin(labels).all()
+    if not (same and own.is_unique and labels.is_unique):
         raise ValueError(
-            f"{first} and {second} must have the same index, in the same order; they "
-            f"begin with {list(labels[0][:3])} and {list(labels[1][:3])}"
+            f"{name} must have the labels of {other}, each of them once or all in the "
+            f"same order; they begin with {list(own[:3])} and {list(labels[:3])}"
         )
-    return labels[0] if labels else None
+    order = own.get_indexer(labels)
+    if isinstance(values, xr.DataArray):
+        return values.isel(record=order)
+    return values.iloc[order]
+
+
+def by_file(synthetic, labels=None, other="y"):
+    """Return synthetic data sets with a row for each, the records in a given order.
+
+    In a data frame the data sets are columns, unless its axes have the names that a
+    synthesizer gives them.
+    """
+    if isinstance(synthetic, pd.DataFrame):
+        if "record" not in synthetic.columns.names:
+            synthetic = synthetic.T
+        return aligned(synthetic.T, "synthetic", labels, other).T
+    if isinstance(synthetic, xr.DataArray) and "record" in synthetic.dims:
+        synthetic = synthetic.transpose(..., "record")
+    return aligned(synthetic, "synthetic", labels, other)
 
 
 def check_weights_of(fit, weights):

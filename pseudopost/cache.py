@@ -290,12 +290,14 @@ def _as_tree(value):
     """Write a table as a tree."""
     if isinstance(value, xr.DataTree):
         return value
-    if not isinstance(value, pd.DataFrame) or value.index.nlevels > 1:
-        kinds = "an xarray.DataTree, or a pandas.DataFrame with one index"
+    if not isinstance(value, pd.DataFrame) or value.columns.nlevels > 1:
+        kinds = "an xarray.DataTree, or a pandas.DataFrame with one level of columns"
         raise TypeError(f"compute must return {kinds}; got {value!r:.80}")
-    known = json.dumps({"index": value.index.name, "attrs": value.attrs})
-    table = xr.Dataset.from_dataframe(value.rename_axis("index"))
-    return xr.DataTree(table.assign_attrs(table=known))
+    levels = [f"index {k}" for k in range(value.index.nlevels)]
+    known = {"index": list(value.index.names), "attrs": value.attrs}
+    rows = value.rename_axis(levels).reset_index().rename_axis("row")
+    table = xr.Dataset.from_dataframe(rows)
+    return xr.DataTree(table.assign_attrs(table=json.dumps(known)))
 
 
 def _as_value(tree):
@@ -306,6 +308,8 @@ def _as_value(tree):
             tree.attrs[name] = getattr(value, "item", lambda value=value: value)()
         return tree
     known = json.loads(tree.attrs["table"])
-    table = tree.to_dataset().to_dataframe().rename_axis(known["index"])
+    levels = [f"index {k}" for k in range(len(known["index"]))]
+    table = tree.to_dataset().to_dataframe().set_index(levels)
+    table.index.names = known["index"]
     table.attrs = known["attrs"]
     return table

@@ -41,7 +41,7 @@ class NegativeBinomialSynthesizer(Synthesizer):
 
     def __init__(self, y):
         self.y = as_vector(y, "y", low=0, whole=True).astype(int)
-        self.index = labels_of(y=y)
+        self.index = labels_of(y)
 
     @override
     def build_model(self):
@@ -103,7 +103,7 @@ class PoissonSynthesizer(Synthesizer):
 
     def __init__(self, y, shape=0.5, rate=0.001):
         self.y = as_vector(y, "y", low=0, whole=True).astype(int)
-        self.index = labels_of(y=y)
+        self.index = labels_of(y)
         self.shape = as_number(shape, "shape", low=0, open_low=True)
         self.rate = as_number(rate, "rate", low=0, open_low=True)
 

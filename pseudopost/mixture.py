@@ -11,7 +11,14 @@ import xarray as xr
 from pandas.api.types import infer_dtype
 from scipy.special import logsumexp, ndtr
 
-from pseudopost._checks import as_array, as_count, as_number, as_vector, labels_of
+from pseudopost._checks import (
+    aligned,
+    as_array,
+    as_count,
+    as_number,
+    as_vector,
+    labels_of,
+)
 from pseudopost.likelihood import by_draw, draws_of
 from pseudopost.mixture_coordinates import (
     FLOOR,
@@ -116,7 +123,7 @@ class MixtureSynthesizer(Synthesizer):
 
     def __init__(self, y, X, n_components=20, min_sigma=0.05, shift=0.0):
         self.y = as_vector(y, "y")
-        self.index = labels_of(y=y, X=X)
+        self.index = labels_of(X) if labels_of(y) is None else labels_of(y)
         self.shift = as_number(shift, "shift")
         self.n_components = as_count(n_components, "n_components", high=1000)
         self.min_sigma = as_number(min_sigma, "min_sigma", low=0, open_low=True)
@@ -126,7 +133,9 @@ class MixtureSynthesizer(Synthesizer):
                 f"y + shift must be above 0; record {low} has {self.y[low]:g} + "
                 f"{self.shift:g}: choose a shift above {abs(self.y[low]):g}"
             )
-        self.X, self.predictors, self.baselines = design_matrix(X, len(self.y))
+        self.X, self.predictors, self.baselines = design_matrix(
+            aligned(X, "X", self.index, "y"), len(self.y)
+        )
         self.log_y = np.log(self.y + self.shift)
         distinct, left = len(np.unique(self.y)), len(np.unique(self.log_y))
         if 2 * left < distinct:

@@ -3,9 +3,10 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from pseudopost._checks import as_array, as_vector
+from pseudopost._checks import aligned, as_array, as_vector, labels_of
 from pseudopost.convergence import ConvergenceWarning
 
 
@@ -61,6 +62,10 @@ def lipschitz_bounds(log_likelihood, weights=None):
         warnings.warn(
             log_likelihood.attrs["not_converged"], ConvergenceWarning, stacklevel=2
         )
+    if isinstance(log_likelihood, pd.DataFrame):
+        labels = log_likelihood.columns
+    else:
+        labels = labels_of(log_likelihood)
     if isinstance(log_likelihood, xr.DataArray) and "record" in log_likelihood.dims:
         by_record = log_likelihood.transpose(..., "record").to_numpy()
         log_likelihood = by_record.reshape(-1, by_record.shape[-1])
@@ -71,6 +76,7 @@ def lipschitz_bounds(log_likelihood, weights=None):
     bounds[np.isnan(bounds)] = np.inf
     if weights is None:
         return bounds
+    weights = aligned(weights, "weights", labels, "log_likelihood")
     weights = as_vector(weights, "weights", length=len(bounds), low=0, high=1)
     return np.multiply(weights, bounds, out=np.zeros_like(bounds), where=weights > 0)
 

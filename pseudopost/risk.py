@@ -5,7 +5,16 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from pseudopost._checks import as_array, as_count, as_number, as_vector, check_finite
+from pseudopost._checks import (
+    aligned,
+    as_array,
+    as_count,
+    as_number,
+    as_vector,
+    by_file,
+    check_finite,
+    labels_of,
+)
 
 BALLS = ("absolute", "signed")
 REPLACEMENTS = ("threshold", "mean")
@@ -111,10 +120,11 @@ def joint_risk(
     ----------
     P2, Eqs 11-14.
     """
+    labels = labels_of(y)
     y = as_vector(y, "y")
-    released = _as_data_sets(synthetic, len(y))
+    released = _as_data_sets(by_file(synthetic, labels), len(y))
     order = as_count(order, "order")
-    codes = pattern_codes(patterns, len(y))
+    codes = pattern_codes(aligned(patterns, "patterns", labels, "y"), len(y))
     low, high = ball_ends(y, radius, ball)
     close = (low <= released) & (released <= high)
     size = np.bincount(codes)[codes]

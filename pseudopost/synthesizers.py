@@ -21,7 +21,7 @@ from pytensor.tensor.sharedvar import TensorSharedVariable
 from threadpoolctl import threadpool_limits
 
 from pseudopost import cache, compiled, convergence
-from pseudopost._checks import as_count, as_seed, as_vector
+from pseudopost._checks import aligned, as_count, as_seed, as_vector
 from pseudopost._source import digest_of_class, origin_of_class
 from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
 
@@ -320,11 +320,10 @@ class Synthesizer(ABC):
         """
         self._check_unchanged()
         n = len(self.y)
-        weights = (
-            np.ones(n)
-            if weights is None
-            else as_vector(weights, "weights", length=n, low=0, high=1)
+        weights = aligned(
+            np.ones(n) if weights is None else weights, "weights", self.index, "y"
         )
+        weights = as_vector(weights, "weights", length=n, low=0, high=1)
         settings = {
             "draws": as_count(draws, "draws", low=4, high=10**7),
             "tune": as_count(tune, "tune", high=10**7),

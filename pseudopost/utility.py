@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import optimize, special, stats
 
 from pseudopost._checks import (
@@ -12,6 +13,7 @@ from pseudopost._checks import (
     as_number,
     as_seed,
     as_vector,
+    by_file,
     check_finite,
 )
 
@@ -102,7 +104,7 @@ def bootstrap_interval(
     >>> round(float(interval.high - interval.low), -1)
     10.0
     """
-    synthetic = np.atleast_2d(as_array(synthetic, "synthetic"))
+    synthetic = np.atleast_2d(as_array(by_file(synthetic), "synthetic"))
     if synthetic.ndim != 2 or synthetic.size == 0 or synthetic.shape[1] < 2:
         raise ValueError(
             "synthetic must have shape (m, n) with n of at least 2; "
@@ -318,7 +320,8 @@ def ecdf_distance(y, synthetic):
     """
     y = np.sort(as_vector(y, "y"))
     distances = []
-    for k, released in enumerate(np.atleast_2d(as_array(synthetic, "synthetic"))):
+    synthetic = np.atleast_2d(as_array(by_file(synthetic), "synthetic"))
+    for k, released in enumerate(synthetic):
         released = np.sort(as_vector(released, f"synthetic data set {k}"))
         pooled = np.concatenate([y, released])
         gap = np.searchsorted(y, pooled, "right") / y.size
@@ -399,6 +402,13 @@ def propensity_score_mse(confidential, synthetic, unchanged=None):
     >>> print(*(round(value, 4) for value in score))
     0.0625 0.0156 4.0
     """
+    if isinstance(confidential, pd.DataFrame) and isinstance(synthetic, pd.DataFrame):
+        if sorted(map(str, confidential)) != sorted(map(str, synthetic)):
+            raise ValueError(
+                "synthetic must have the columns of confidential; got "
+                f"{list(synthetic)} for {list(confidential)}"
+            )
+        synthetic = synthetic[list(confidential)]
     x, z = (
         _as_columns(v, name)
         for v, name in ((confidential, "confidential"), (synthetic, "synthetic"))

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from scipy import special
 
-from pseudopost._checks import as_number, as_vector
+from pseudopost._checks import aligned, as_number, as_vector, labels_of
 from pseudopost.privacy import lipschitz_bounds
 from pseudopost.risk import identification_risk, joint_risk
 
@@ -328,6 +328,7 @@ def reweight(weights, bounds, k=0.95):
     >>> pp.reweight([0.4, 0.2, 0.5], bounds=[2, 4, 3]).round(2)
     array([0.76, 0.19, 0.63])
     """
+    bounds = aligned(bounds, "bounds", labels_of(weights), "weights")
     weights = as_vector(weights, "weights", low=0, high=1)
     bounds = as_vector(bounds, "bounds", length=len(weights), low=0)
     k = as_number(k, "k", low=0, high=1, open_low=True)

@@ -423,11 +423,24 @@ def test_values_are_known_by_the_code_of_the_package(tmp_path, monkeypatch):
     assert file.name.startswith("value-ffffffffffff-")
 
 
-@pytest.mark.parametrize("name", [None, "replicate"])
-def test_a_table_comes_back_as_it_was(tmp_path, name):
-    index = pd.Index([3, 1], name=name)
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index([3, 1]),
+        pd.Index(["b", "a"], name="replicate"),
+        pd.MultiIndex.from_tuples([(3, "LW"), (1, "CW")], names=["database", None]),
+    ],
+    ids=["numbers", "named", "two levels"],
+)
+def test_a_table_comes_back_as_it_was(tmp_path, index):
     table = pd.DataFrame(
-        {"a b": [0.1, np.nan], "whole": [1, 2**62], "so": [True, False]}, index
+        {
+            "a b": [0.1, np.nan],
+            "whole": [1, 2**62],
+            "so": [True, False],
+            "text": ["x", "y"],
+        },
+        index,
     )
     table.attrs["random_seed"] = 2**63 - 1
     pp.cache.on(tmp_path)
@@ -438,7 +451,7 @@ def test_a_table_comes_back_as_it_was(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "value", [42, "text", {"a": 1}, answer().set_index([[1], [2]])], ids=type
+    "value", [42, "text", {"a": 1}, pd.DataFrame({("a", "b"): [1]})], ids=type
 )
 def test_what_cannot_be_stored_is_refused(tmp_path, value):
     pp.cache.on(tmp_path)

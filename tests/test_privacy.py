@@ -1,6 +1,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from draws import (
@@ -71,6 +72,18 @@ class TestLipschitzBounds:
         np.testing.assert_array_equal(
             pp.lipschitz_bounds(log_likelihood, [1, 0, 1]), [3, 0, 5]
         )
+
+    def test_weights_are_found_by_their_labels(self):
+        labels = ["a", "b", "c"]
+        log_likelihood = xr.DataArray(
+            LOG_LIKELIHOOD[None], {"record": labels}, ("chain", "draw", "record")
+        )
+        weights = pd.Series([0.5, 1.0, 0.25], labels).iloc[[2, 0, 1]]
+        for table in (log_likelihood, pd.DataFrame(LOG_LIKELIHOOD, columns=labels)):
+            bounds = pp.lipschitz_bounds(table, weights)
+            np.testing.assert_array_equal(bounds, [1.5, 4, 1.25])
+            with pytest.raises(ValueError, match="weights must have the labels of log"):
+                pp.lipschitz_bounds(table, weights.rename({"a": "d"}))
 
     @pytest.mark.parametrize("container", TO_MATRIX)
     @pytest.mark.parametrize("vector", TO_VECTOR)

@@ -779,7 +779,9 @@ def data_array(values):
 
 
 def nullable(values):
-    return (pd.Series if np.ndim(values) == 1 else pd.DataFrame)(values, dtype="Int64")
+    if np.ndim(values) == 1:
+        return pd.Series(values, dtype="Int64")
+    return pd.DataFrame(np.transpose(values), dtype="Int64")
 
 
 CONTAINERS = [
@@ -806,7 +808,16 @@ def test_containers_of_values(container):
     assert_close(weights, [5 / 6, 5 / 6, 1])
 
 
-@pytest.mark.parametrize("container", [*CONTAINERS, pd.DataFrame])
+def in_columns(values):
+    """Write data sets as README does: a row for each record."""
+    return pd.DataFrame(np.transpose(values))
+
+
+def in_named_rows(values):
+    return data_array(values).rename("y").to_pandas()
+
+
+@pytest.mark.parametrize("container", [*CONTAINERS, in_columns, in_named_rows])
 def test_containers_of_data_sets(container):
     risk = pp.identification_risk(
         [100, 120, 300], container([[100, 190, 300], [119, 120, 0]])
@@ -821,10 +832,73 @@ def test_containers_of_one_data_set(container):
     assert_close(risk, [2 / 3, 0, 2 / 3])
 
 
-def test_index_is_not_used():
-    y = pd.Series([100, 120, 300], index=[2, 0, 1])
-    synthetic = pd.Series([100, 190, 300], index=[1, 2, 0])
-    assert_close(pp.identification_risk(y, synthetic), [2 / 3, 0, 2 / 3])
+LABELS = ["a", "b", "c"]
+ORDER = [2, 0, 1]
+
+
+def labelled(values, labels=LABELS):
+    return pd.Series(values, labels)
+
+
+LABELLED = {
+    "series": lambda values: labelled(values),
+    "shuffled series": lambda values: labelled(values).iloc[ORDER],
+    "shuffled files": lambda values: labelled(values).to_frame().iloc[ORDER],
+    "shuffled array": lambda values: xr.DataArray(
+        [values], {"record": LABELS}, ("dataset", "record")
+    ).isel(record=ORDER),
+    "array": lambda values: np.array(values),
+    "list": list,
+    "array without labels": lambda values: xr.DataArray(
+        [values], {"record": range(3)}, ("dataset", "record")
+    ),
+}
+
+
+@pytest.mark.parametrize("synthetic", LABELLED.values(), ids=LABELLED)
+def test_synthetic_values_are_found_by_their_labels(synthetic):
+    y = labelled([100, 120, 300])
+    risk = pp.identification_risk(y, synthetic([100, 190, 300]))
+    assert_close(risk, [2 / 3, 0, 2 / 3])
+
+
+@pytest.mark.parametrize(
+    "patterns",
+    [
+        labelled([1, 2, 1]).iloc[ORDER],
+        labelled([1, 2, 1]).to_frame().iloc[ORDER],
+        [1, 2, 1],
+    ],
+    ids=["series", "frame", "list"],
+)
+def test_patterns_are_found_by_their_labels(patterns):
+    risk = pp.identification_risk(
+        labelled([100, 120, 300]), [100, 190, 300], patterns=patterns, alone=0.5
+    )
+    assert_close(risk, [1 / 2, 0, 1 / 2])
+
+
+@pytest.mark.parametrize(
+    "labels", [["a", "b", "d"], ["a", "b", "b"], [0, 1, 2]], ids=str
+)
+def test_labels_of_other_records_are_refused(labels):
+    y, other = labelled([100, 120, 300]), labelled([100, 190, 300], labels)
+    text = (
+        "must have the labels of y, each of them once or all in the same order; they "
+        f"begin with {labels} and {LABELS}"
+    )
+    with pytest.raises(ValueError, match=message(f"synthetic {text}")):
+        pp.identification_risk(y, other)
+    with pytest.raises(ValueError, match=message(f"patterns {text}")):
+        pp.identification_risk(y, [100, 190, 300], patterns=other)
+
+
+def test_labels_that_come_twice_are_positions_if_all_are_in_order():
+    twice = ["a", "a", "b"]
+    y, z = labelled([100, 120, 300], twice), labelled([100, 190, 300], twice)
+    assert_close(pp.identification_risk(y, z), [2 / 3, 0, 2 / 3])
+    with pytest.raises(ValueError, match="synthetic must have the labels of y"):
+        pp.identification_risk(y, z.iloc[ORDER])
 
 
 def test_input_is_kept():

@@ -762,7 +762,8 @@ def test_records_without_labels_are_numbered(fake_nutpie):
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (["a", "b", "c"], ["c", "b", "a"]),
+        (["a", "b", "c"], ["c", "b", "d"]),
+        (["a", "b", "b"], ["b", "a", "b"]),
         ([0, 1, 2], [5, 6, 7]),
         ([0, 1, 2], ["0", "1", "2"]),
     ],
@@ -770,10 +771,26 @@ def test_records_without_labels_are_numbered(fake_nutpie):
 def test_values_and_predictors_of_other_records_are_refused(first, second):
     y, X = pd.Series([1, 2, 3], first), pd.DataFrame({"age": [30, 41, 55]}, second)
     with refused(
-        "y and X must have the same index, in the same order; they begin with "
-        f"{list(y.index)} and {list(X.index)}"
+        "X must have the labels of y, each of them once or all in the same order; they "
+        f"begin with {list(X.index)} and {list(y.index)}"
     ):
         pp.MixtureSynthesizer(y, X)
+
+
+def test_predictors_and_weights_are_found_by_their_labels(fake_nutpie):
+    y, order = pd.Series([1, 2, 3], ["a", "b", "c"]), ["c", "a", "b"]
+    X = pd.DataFrame({"age": [30, 41, 55]}, y.index).loc[order]
+    synthesizer = pp.MixtureSynthesizer(y, X)
+    assert synthesizer.X[:, 1].tolist() == [30, 41, 55]
+    assert synthesizer.index.equals(y.index)
+    weights = pd.Series([1, 0.5, 0.25], y.index).loc[order]
+    fit = pp.PoissonSynthesizer(y).fit(weights)
+    assert fit["constant_data"]["weights"].to_numpy().tolist() == [1, 0.5, 0.25]
+    with refused(
+        "weights must have the labels of y, each of them once or all in the same "
+        "order; they begin with [0, 1, 2] and ['a', 'b', 'c']"
+    ):
+        pp.PoissonSynthesizer(y).fit(pd.Series([1, 0.5, 0.25]))
 
 
 # Seeds

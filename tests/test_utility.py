@@ -30,6 +30,15 @@ def three_statistics(x, axis=-1):
     )
 
 
+def in_columns(values):
+    """Write data sets as README does: a row for each record."""
+    return pd.DataFrame(np.transpose(values))
+
+
+def in_named_rows(values):
+    return xr.DataArray(values, dims=("dataset", "record"), name="y").to_pandas()
+
+
 class TestBootstrapInterval:
     @pytest.mark.parametrize(
         "statistic", [np.mean, np.median, lower_quantile, range_of_one_sample]
@@ -110,7 +119,7 @@ class TestBootstrapInterval:
         assert one == pp.bootstrap_interval(SYNTHETIC[:1], np.median, random_seed=1)
 
     @pytest.mark.parametrize(
-        "container", [np.ndarray.tolist, pd.DataFrame, xr.DataArray]
+        "container", [np.ndarray.tolist, in_columns, in_named_rows, xr.DataArray]
     )
     def test_containers(self, container):
         assert pp.bootstrap_interval(
@@ -466,7 +475,7 @@ class TestECDFDistance:
         assert pp.ecdf_distance(np.exp(y), np.exp(z)) == pytest.approx(distance)
 
     @pytest.mark.parametrize(
-        "container", [np.ndarray.tolist, pd.DataFrame, xr.DataArray]
+        "container", [np.ndarray.tolist, in_columns, in_named_rows, xr.DataArray]
     )
     def test_containers(self, container):
         assert pp.ecdf_distance(SYNTHETIC[0], container(SYNTHETIC)) == pp.ecdf_distance(
@@ -636,6 +645,15 @@ class TestPropensityScoreMSE:
         assert pp.propensity_score_mse(container(x), container(z)) == pytest.approx(
             pp.propensity_score_mse(x, z), rel=1e-12
         )
+
+    def test_columns_are_found_by_their_names(self):
+        x, z = map(pd.DataFrame, two_files())
+        assert pp.propensity_score_mse(x, z[z.columns[::-1]]) == pytest.approx(
+            pp.propensity_score_mse(x, z), rel=1e-12
+        )
+        other = z.rename(columns={0: "zero"})
+        with pytest.raises(ValueError, match="synthetic must have the columns of conf"):
+            pp.propensity_score_mse(x, other)
 
     def test_one_column(self):
         x, z = two_files()

@@ -510,6 +510,16 @@ class TestCountWeights:
 
 
 class TestReweight:
+    def test_bounds_are_found_by_their_labels(self):
+        labels = ["a", "b", "c"]
+        weights = pd.Series([0.4, 0.2, 0.5], labels)
+        bounds = pd.Series([2, 4, 3], labels).iloc[[2, 0, 1]]
+        np.testing.assert_array_equal(
+            pp.reweight(weights, bounds), pp.reweight([0.4, 0.2, 0.5], [2, 4, 3])
+        )
+        with pytest.raises(ValueError, match="bounds must have the labels of weights"):
+            pp.reweight(weights, bounds.rename({"a": "d"}))
+
     weights = (0.5, 0.75, 0.0, 0.25, 0.5, 0.0)
     bounds = (2.0, 1.0, 0.0, 4.0, 0.0, 3.0)
 
