@@ -186,15 +186,16 @@ def stored(key, compute, *, made_by=None):
             digest = hmac.digest(secret, joblib.hash(key).encode(), "sha256").hex()
             file = _folder / f"{name}-{code}-{digest[:32]}.fit"
             stack.enter_context(_lock(file))
+            value = _read(file, secret)
         except OSError as error:
             return _not_stored(compute(), error)
-        value = _read(file, secret)
         if value is None:
             value = compute()
-            data = bytes(_as_tree(value).to_netcdf(engine="h5netcdf"))
+            tree = _as_tree(value)
             try:
+                data = bytes(tree.to_netcdf(engine="h5netcdf"))
                 _write(file, data, _tag(secret, file, data))
-            except OSError as error:
+            except Exception as error:  # a full disk, or what netCDF cannot hold
                 return _not_stored(value, error)
     return value
 
@@ -246,7 +247,9 @@ def _tag(secret, file, data):
 
 def _open(file, flags):
     """Open a file for its owner alone, and no link."""
-    return os.open(file, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    for name in ("O_NOFOLLOW", "O_BINARY"):  # not every system has both
+        flags |= getattr(os, name, 0)
+    return os.open(file, flags, 0o600)
 
 
 def _bytes_of(file):

@@ -629,6 +629,18 @@ def test_a_fit_that_cannot_be_stored_is_returned(
     assert fit["posterior"]["mu"].shape == (2, 1000)
 
 
+def test_a_fit_that_netcdf_cannot_hold_is_returned(fake_nutpie, folder, monkeypatch):
+    def complete_fit(self, fit):
+        fit["own"] = xr.Dataset(attrs={"settings": {"a": 1}})
+
+    monkeypatch.setattr(pp.PoissonSynthesizer, "complete_fit", complete_fit)
+    pp.cache.on(folder)
+    with pytest.warns(UserWarning, match="could not be stored: Object dtype"):
+        fit = poisson_fit()
+    assert fit["own"].attrs == {"settings": {"a": 1}}
+    assert not stored_files(folder)
+
+
 @pytest.mark.slow
 def test_what_a_killed_run_left_is_removed(fake_nutpie, tmp_path):
     code = f"""
