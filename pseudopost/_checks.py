@@ -113,7 +113,7 @@ def as_number(
         if isinstance(value, (bool, np.bool_, str, bytes)):
             raise TypeError
         number = float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise ValueError(f"{rule}; got {value!r:.80}") from None
     too_low = number <= low if open_low else number < low
     too_high = number >= high if open_high else number > high

@@ -146,7 +146,9 @@ def test_truth_values_are_no_counts(given):
         pp.PoissonSynthesizer(given)
 
 
-@pytest.mark.parametrize("given", [True, np.True_, "0.2", b"1", None, 1j, [1], {1}])
+@pytest.mark.parametrize(
+    "given", [True, np.True_, "0.2", b"1", None, 1j, [1], {1}, 10**400]
+)
 def test_what_is_no_single_number(given):
     with pytest.raises(
         ValueError, match=r"^radius must be a finite number in \[0, 1\]"
