@@ -81,6 +81,7 @@ def test_sdist_has_what_a_packager_expects(sdist):
         "LICENSE",
         "PKG-INFO",
         "README.md",
+        "SECURITY.md",
         "book/_static/idea.png",
         "data/p3_table1_sample.csv",
         "pyproject.toml",
