@@ -195,7 +195,7 @@ def aligned(values, name, labels, other):
     return values.iloc[order]
 
 
-def by_file(synthetic, labels=None, other="y"):
+def by_file(synthetic, labels=None):
     """Return synthetic data sets with a row for each, the records in a given order.
 
     In a data frame the data sets are columns, unless its axes have the names that a
@@ -204,10 +204,10 @@ def by_file(synthetic, labels=None, other="y"):
     if isinstance(synthetic, pd.DataFrame):
         if "record" not in synthetic.columns.names:
             synthetic = synthetic.T
-        return aligned(synthetic.T, "synthetic", labels, other).T
+        return aligned(synthetic.T, "synthetic", labels, "y").T
     if isinstance(synthetic, xr.DataArray) and "record" in synthetic.dims:
         synthetic = synthetic.transpose(..., "record")
-    return aligned(synthetic, "synthetic", labels, other)
+    return aligned(synthetic, "synthetic", labels, "y")
 
 
 def check_weights_of(fit, weights):

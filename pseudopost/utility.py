@@ -402,8 +402,9 @@ def propensity_score_mse(confidential, synthetic, unchanged=None):
     >>> print(*(round(value, 4) for value in score))
     0.0625 0.0156 4.0
     """
-    if isinstance(confidential, pd.DataFrame) and isinstance(synthetic, pd.DataFrame):
-        if sorted(map(str, confidential)) != sorted(map(str, synthetic)):
+    frames = all(isinstance(v, pd.DataFrame) for v in (confidential, synthetic))
+    if frames and not synthetic.columns.equals(confidential.columns):
+        if set(synthetic) != set(confidential) or not synthetic.columns.is_unique:
             raise ValueError(
                 "synthetic must have the columns of confidential; got "
                 f"{list(synthetic)} for {list(confidential)}"

@@ -654,6 +654,8 @@ class TestPropensityScoreMSE:
         other = z.rename(columns={0: "zero"})
         with pytest.raises(ValueError, match="synthetic must have the columns of conf"):
             pp.propensity_score_mse(x, other)
+        with pytest.raises(ValueError, match="synthetic must have the columns of conf"):
+            pp.propensity_score_mse(x, z.rename(columns=str))
 
     def test_one_column(self):
         x, z = two_files()
