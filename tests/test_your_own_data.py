@@ -1,3 +1,4 @@
+import itertools
 import re
 import shutil
 from pathlib import Path
@@ -194,33 +195,120 @@ def test_the_report_holds_no_number_of_a_small_cell(run):
     assert "not shown" not in set(by_group.loc[("branch", "Käse, Milch")])
 
 
-def test_a_group_with_one_dominant_record_is_hidden(run, monkeypatch):
-    namespace, _ = run
-    assert namespace["hidden_groups"]("size class") == set()
-    y = np.ones(300)
-    y[np.argmax(firms()["size class"] == "large")] = 1000
-    monkeypatch.setitem(namespace, "y", y)
-    assert namespace["hidden_groups"]("size class") == {"large", "small"}
+ALL = {"mean": slice(None)}
+
+
+def hidden(people, y, windows=ALL, small=10):
+    sets = your_own_data.sets_of(pd.DataFrame(people), windows, np.asarray(y, float))
+    return your_own_data.hidden_sets(sets, np.asarray(y, float), small)
+
+
+def test_a_group_with_one_dominant_record_is_hidden():
+    y, people = np.ones(300), firms()[["size class"]]
+    assert hidden(people, y) == set()
+    y[np.argmax(people["size class"] == "large")] = 1000
+    assert hidden(people, y) == {("estimates", "mean"), ("size class", "large")}
 
 
 @pytest.mark.parametrize(
-    ("sizes", "largest", "hidden"),
+    ("sizes", "largest", "expected"),
     [
         # Two small groups: the mean of their 7 records is that of a small cell.
         ({"a": 3, "b": 4, "c": 30, "d": 60}, 1, {"a", "b", "c"}),
-        # One record makes up most of any groups that are hidden with its own.
-        ({"a": 50, "b": 12, "c": 30}, 1e9, {"a", "b", "c"}),
         ({"a": 12, "b": 14, "c": 30, "d": 60}, 20, {"a", "b"}),
+        ({"a": 10, "b": 10}, 1, set()),
+        ({"a": 9, "b": 11}, 1, {"a", "b"}),
     ],
 )
-def test_hidden_groups_are_safe_together(run, monkeypatch, sizes, largest, hidden):
-    namespace, _ = run
+def test_hidden_groups_are_safe_together(sizes, largest, expected):
     groups = np.repeat(list(sizes), list(sizes.values()))
     y = np.ones(len(groups))
     y[np.argmax(groups == "a")] = largest
-    monkeypatch.setitem(namespace, "table", pd.DataFrame({"group": groups}))
-    monkeypatch.setitem(namespace, "y", y)
-    assert namespace["hidden_groups"]("group") == hidden
+    assert hidden({"group": groups}, y) == {("group", name) for name in expected}
+
+
+def test_two_groups_that_differ_in_one_record_are_not_both_shown():
+    # 11 records with mean 148, and 10 of them with mean 102: the last one has 608.
+    people = {"a": ["x"] * 11 + ["y"] * 20, "b": ["u"] * 10 + ["v"] * 21}
+    y = np.r_[np.full(10, 102), 613, 50 + np.arange(20)]
+    assert hidden(people, y) == {("a", "x"), ("a", "y")}
+
+
+def test_windows_count_as_known():
+    # Ten of eleven records of a group are those around a quantile.
+    y = np.arange(60.0) + 1
+    people = {"a": np.where((y > 20) & (y <= 31), "x", "y")}
+    windows = ALL | {"median": slice(20, 30)}
+    assert hidden(people, y, windows) == {("a", "x"), ("a", "y")}
+    assert hidden(people, y) == set()
+
+
+def totals_that_expose(sets, y, small, factors=(-1, 0, 1)):
+    """All sums of totals, with these factors, in which a record counts for too much."""
+    members = np.array(list(sets.values()), dtype=float)
+    chosen = np.array(list(itertools.product(factors, repeat=len(members))))
+    found = np.abs(chosen @ members)
+    amounts = found * np.abs(y)
+    many = found.max(axis=1) * small > found.sum(axis=1) + 1e-9
+    large = amounts.max(axis=1) * 2 > amounts.sum(axis=1) + 1e-9
+    return chosen[many | large]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_sum_of_what_is_shown_exposes_a_record(seed):
+    rng = np.random.default_rng(seed)
+    n, small = 60, 4
+    nested = rng.integers(0, 3, n)
+    people = pd.DataFrame(
+        {
+            "a": nested,
+            "b": np.where(rng.random(n) < 0.1, rng.integers(0, 3, n), nested),
+            "c": rng.integers(0, 2, n),
+        }
+    ).astype(str)
+    y = np.exp(rng.normal(0, 1 + seed / 6, n))
+    windows = ALL | {"median": slice(28, 32)}
+    sets = your_own_data.sets_of(people, windows, y)
+    shown = {key: sets[key] for key in set(sets) - hidden(people, y, windows, small)}
+    assert len(totals_that_expose(sets, y, small))
+    if shown:
+        assert not len(totals_that_expose(shown, y, small))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_hidden_would_expose_a_record(seed):
+    rng = np.random.default_rng(seed)
+    people = pd.DataFrame(rng.integers(0, 3, (40, 2)).astype(str), columns=["a", "b"])
+    y, small = np.exp(rng.normal(0, 1.5, 40)), 6
+    sets = your_own_data.sets_of(people, ALL, y)
+    concealed = your_own_data.hidden_sets(sets, y, small)
+    shown = {key: value for key, value in sets.items() if key not in concealed}
+    for key in concealed:
+        assert your_own_data.exposing(shown | {key: sets[key]}, y, small)
+
+
+def test_a_sum_that_is_found_exposes_a_record():
+    rng = np.random.default_rng(1)
+    people = pd.DataFrame(rng.integers(0, 4, (80, 2)).astype(str), columns=["a", "b"])
+    sets, y = your_own_data.sets_of(people, ALL, np.ones(80)), np.ones(80)
+    factors = your_own_data.exposing(sets, y, small=25)
+    found = np.abs(sum(factor * sets[key] for key, factor in factors.items()))
+    assert found.sum() < 25 * found.max()
+
+
+@pytest.mark.parametrize(("n", "levels"), [(60, 3), (200, 5)])
+def test_the_quick_bound_is_below_the_program(n, levels):
+    rng = np.random.default_rng(n)
+    members = np.r_[
+        [np.ones(n)], *(rng.integers(0, levels, n) == np.arange(levels)[:, None],) * 2
+    ]
+    rows, cell = np.unique(members.T, axis=0, return_inverse=True)
+    amounts = np.bincount(cell, rng.random(n))
+    bounds = your_own_data.least_amounts(rows, amounts, np.arange(len(rows)))
+    for k, bound in enumerate(bounds):
+        factors = your_own_data.cheapest(rows, amounts, k)
+        least = np.abs(rows @ factors) @ amounts
+        assert 0 < bound <= least + 1e-3
 
 
 @pytest.mark.parametrize(
@@ -230,6 +318,7 @@ def test_an_estimate_with_one_dominant_record_is_hidden(run, tmp_path, row, alon
     y = np.zeros(300)
     y[alone:] = np.geomspace(1000, 1100, 300 - alone)
     namespace = run[0] | {"y": y, "folder": tmp_path}
+    exec(code_with("own.hidden_sets("), namespace)
     exec(code_with("report = {"), namespace)
     estimates = namespace["report"]["profit: estimates and 95% bootstrap intervals"]
     assert list(estimates.index[estimates["Data"] == "not shown"]) == [row]
@@ -257,18 +346,106 @@ def test_a_maximum_in_the_report_stops_the_release(run):
         exec(code_with("required = own.required("), namespace | {"report": report})
 
 
-@pytest.mark.parametrize("n_datasets", [1, 41])
-def test_impossible_numbers_of_files_stop(run, n_datasets):
-    with pytest.raises(ValueError, match=f"from 2 to 40; got {n_datasets}$"):
-        exec(code_with("y, findings = own.check("), run[0] | {"N_DATASETS": n_datasets})
+@pytest.mark.parametrize(
+    ("count", "shown"), [(0, "0.0%"), (4, "0.0%"), (6, "10.0%"), (93, "90.0%")]
+)
+def test_counts_are_rounded_to_multiples_of_a_small_cell(count, shown):
+    assert your_own_data.rounded_share(count, 100, small=10) == shown
+
+
+def test_a_group_that_should_be_hidden_stops_the_release(run):
+    namespace, _ = run
+    with pytest.raises(ValueError, match="exposes a record': False"):
+        exec(
+            code_with("required = own.required("),
+            namespace | {"shown": namespace["sets"]},
+        )
+
+
+def test_what_is_shown_is_read_from_the_report(run):
+    namespace, _ = run
+    assert set(namespace["sets"]) - set(namespace["shown"]) == namespace["hidden"]
+    assert ("branch", "NA") in namespace["hidden"]
 
 
 @pytest.mark.parametrize(
-    ("count", "shown"),
-    [(0, "0.0%"), (9, "not shown"), (10, "10.0%"), (92, "not shown")],
+    ("text", "safe"),
+    [
+        ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
+        ("+1+2", "'+1+2"),
+        ("-SUM(A1)", "'-SUM(A1)"),
+        ("@x", "'@x"),
+        ("-5", "-5"),
+        ("+1.5", "+1.5"),
+        ("a=1", "a=1"),
+        ("", ""),
+    ],
 )
-def test_shares_of_few_records_are_hidden(count, shown):
-    assert your_own_data.count_or_hidden(count, 100, small=10) == shown
+def test_formulas_of_spreadsheets_are_neutralised(text, safe):
+    table = pd.DataFrame({text: [text]})
+    expected = pd.DataFrame({safe: [safe]})
+    pd.testing.assert_frame_equal(your_own_data.without_formulas(table), expected)
+
+
+def test_no_formula_is_released(tmp_path):
+    file = firms()
+    file["branch"] = file["branch"].replace("01", "=HYPERLINK(1)")
+    file.to_csv(tmp_path / "firms.csv", index=False)
+    given = SETTINGS | {"OUTPUT": str(tmp_path / "output")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plt, "show", lambda: plt.close("all"))
+        patch.setattr(pp.MixtureSynthesizer, "_sample", draw_quickly)
+        namespace = {}
+        for cell in CODE:
+            exec(cell.source, namespace)
+            if "parameters" in cell.metadata.get("tags", []):
+                namespace |= given | {"CSV": str(tmp_path / "firms.csv")}
+            if "required = own.required(" in cell.source:
+                break
+    for file in synthetic_files(tmp_path / "output"):
+        assert set(file["branch"]) == {"Käse, Milch", "'=HYPERLINK(1)", "NA"}
+    found = namespace["findings"].set_index("check").loc["Formulas"]
+    assert found["found"].startswith("1 columns")
+
+
+# The settings
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("SHIFT", np.nan, "must be a number from -inf to inf; got nan"),
+        ("SHIFT", "100", "must be a number from -inf to inf; got '100'"),
+        ("SMALL_CELL", -5, "must be a whole number from 3 to 1000; got -5"),
+        ("SMALL_CELL", 10.0, "must be a whole number from 3 to 1000; got 10.0"),
+        ("RADIUS", True, "must be a number from 0 to 100; got True"),
+        ("ALONE", 1.5, "must be a number from 0 to 1; got 1.5"),
+        ("WEIGHT_SCALE", -1, "must be a number from 0 to 100; got -1"),
+        ("WEIGHT_SHIFT", np.inf, "must be a number from -1 to 1; got inf"),
+        ("WEIGHTS", "Pairwise", "must be 'pairwise' or 'marginal'; got 'Pairwise'"),
+        ("LOWEST", np.nan, "must be a number from -inf to inf; got nan"),
+        ("N_DATASETS", 1, "must be a whole number from 2 to 40; got 1"),
+        ("N_DATASETS", 41, "must be a whole number from 2 to 40; got 41"),
+        ("DRAWS", 10**8, "must be a whole number from 4 to 10000000; got 100000000"),
+        ("TUNE", 0, "must be a whole number from 1 to 10000000; got 0"),
+        ("COMPONENTS", 0, "must be a whole number from 1 to 1000; got 0"),
+        ("SEED", -1, f"must be a whole number from 0 to {2**63 - 1}; got -1"),
+        ("PREDICTORS", "branch", "must be a list of names; got 'branch'"),
+        ("KNOWN", [1], "must be a list of names; got [1]"),
+    ],
+)
+def test_impossible_settings_stop(run, name, value, rule):
+    with pytest.raises(ValueError, match=f"^{name} {re.escape(rule)}$"):
+        exec(code_with("y, findings = own.check("), run[0] | {name: value})
+
+
+def test_limits_in_the_wrong_order_stop(run):
+    message = r"^HIGHEST, beside LOWEST, must be a number from 5 to inf; got 4$"
+    with pytest.raises(ValueError, match=message):
+        exec(
+            code_with("y, findings = own.check("),
+            run[0] | {"LOWEST": 5, "HIGHEST": 4},
+        )
 
 
 # Reading the file

@@ -4,6 +4,7 @@ Copy this file together with the notebook; it needs nothing else of the book.
 """
 
 import html
+import numbers as kinds
 import re
 import tempfile
 from decimal import Decimal
@@ -12,6 +13,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from scipy.optimize import linprog
 
 import pseudopost as pp
 
@@ -292,6 +295,8 @@ def about_values(y, shift, limits, small):
 
 def about_groups(table, predictors, known, small):
     """Findings on levels and on patterns of what an intruder knows."""
+    levels = table[predictors]
+    executed = np.count_nonzero((without_formulas(levels) != levels).any())
     rare = [
         f"{name}={level} ({size})"
         for name in predictors
@@ -312,15 +317,58 @@ def about_groups(table, predictors, known, small):
             f"patterns of fewer than {small}: {(sizes < small).sum()}",
             "coarsen KNOWN before anything else" if sizes.min() < small else "",
         ),
+        (
+            "Formulas",
+            f"{executed} columns have levels that a spreadsheet would execute",
+            "rename them, or they get an apostrophe in front" if executed else "",
+        ),
     ]
 
 
-def check_settings(weights, n_datasets, draws):
-    """Stop unless there are such weights and so many files."""
-    if weights not in ("pairwise", "marginal"):
-        raise ValueError(f"WEIGHTS must be 'pairwise' or 'marginal'; got {weights!r}")
-    if not 2 <= n_datasets <= 2 * draws:
-        raise ValueError(f"N_DATASETS must be from 2 to {2 * draws}; got {n_datasets}")
+# Parameter: whether it is a whole number, and its smallest and largest value.
+RANGES = {
+    "SHIFT": (False, -np.inf, np.inf),
+    "RADIUS": (False, 0, 100),
+    "ALONE": (False, 0, 1),
+    "WEIGHT_SCALE": (False, 0, 100),
+    "WEIGHT_SHIFT": (False, -1, 1),
+    "SMALL_CELL": (True, 3, 1000),
+    "COMPONENTS": (True, 1, 1000),
+    "DRAWS": (True, 4, 10**7),
+    "TUNE": (True, 1, 10**7),
+    "SEED": (True, 0, 2**63 - 1),
+}
+
+
+def check_settings(given):
+    """Stop unless the parameters, by name, are what they should be."""
+    for name, (whole, low, high) in RANGES.items():
+        check_number(name, given[name], whole, low, high)
+    for name in ("LOWEST", "HIGHEST"):
+        if given[name] is not None:
+            check_number(name, given[name], False, -np.inf, np.inf)
+    if None not in (given["LOWEST"], given["HIGHEST"]):
+        check_number(
+            "HIGHEST, beside LOWEST,", given["HIGHEST"], False, given["LOWEST"], np.inf
+        )
+    check_number("N_DATASETS", given["N_DATASETS"], True, 2, 2 * given["DRAWS"])
+    if given["WEIGHTS"] not in ("pairwise", "marginal"):
+        raise ValueError(
+            f"WEIGHTS must be 'pairwise' or 'marginal'; got {given['WEIGHTS']!r}"
+        )
+    for name in ("PREDICTORS", "KNOWN"):
+        names = given[name]
+        if not isinstance(names, list) or not all(isinstance(k, str) for k in names):
+            raise ValueError(f"{name} must be a list of names; got {names!r}")
+
+
+def check_number(name, value, whole, low, high):
+    """Stop unless a parameter is a number between two others."""
+    wanted = kinds.Integral if whole else kinds.Real
+    is_number = isinstance(value, wanted) and not isinstance(value, bool)
+    if not (is_number and np.isfinite(float(value)) and low <= value <= high):
+        kind = "a whole number" if whole else "a number"
+        raise ValueError(f"{name} must be {kind} from {low} to {high}; got {value!r}")
 
 
 def empty_folder(output):
@@ -453,6 +501,152 @@ def draw_intervals(utility, rows, variable):
         )
 
 
+# The files
+
+
+def without_formulas(table):
+    """Put an apostrophe before text that a spreadsheet would execute."""
+
+    def safe(text):
+        is_formula = text[:1] in tuple("=+-@\t\r") and not is_number(text)
+        return f"'{text}" if is_formula else text
+
+    return table.map(safe).rename(columns=safe)
+
+
+def is_number(text):
+    """Whether a text is a number, such as -5."""
+    try:
+        return np.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+# What the report may show of the confidential values
+
+
+def sets_of(people, windows, y):
+    """Sets of records whose mean a report may show, those to keep longest first.
+
+    Parameters
+    ----------
+    people : DataFrame, shape (n, ...)
+        The predictors.
+    windows : dict of str to slice
+        Ranks of the records behind each estimate.
+    y : ndarray, shape (n,)
+
+    Returns
+    -------
+    dict
+        By (title, row) of the tables of the report: ndarray of bool, shape (n,).
+    """
+    ranks = np.argsort(np.argsort(y, kind="stable"))
+    found = {}
+    for row, window in windows.items():
+        chosen = np.arange(len(y))[window]
+        found["estimates", row] = (chosen.min() <= ranks) & (ranks <= chosen.max())
+    groups = {
+        (name, level): (people[name] == level).to_numpy()
+        for name in people
+        for level in people[name].unique()
+    }
+    by_size = sorted(groups, key=lambda key: (-groups[key].sum(), key))
+    return found | {key: groups[key] for key in by_size}
+
+
+def hidden_sets(sets, y, small):
+    """Sets not to be shown, so that no combination of the others exposes a record.
+
+    As long as there is such a combination, the last of its sets is hidden; then those
+    are shown again that did not have to be.
+    """
+    shown = dict(sets)
+    while combination := exposing(shown, y, small):
+        del shown[[key for key in shown if key in combination][-1]]
+    for key in sets:
+        if key not in shown and not exposing(shown | {key: sets[key]}, y, small):
+            shown[key] = sets[key]
+    return set(sets) - set(shown)
+
+
+def exposing(sets, y, small):
+    """Return a combination of the totals of some sets that exposes a record, if any.
+
+    A combination is a sum of the totals, each times a factor of any size and sign, so
+    that each record enters it with a factor of its own. It exposes a record that has
+    more than 1/`small` of these factors, by absolute value, or more than half of the
+    amount.
+
+    Returns
+    -------
+    dict
+        The sets that take part, with their factors; empty if there is no such
+        combination.
+    """
+    if not sets:
+        return {}
+    members = np.array(list(sets.values()), dtype=float)
+    # Records in the same sets have the same factor, whatever the combination.
+    rows, cell = np.unique(members.T, axis=0, return_inverse=True)
+    size = np.bincount(cell)
+    amount = np.bincount(cell, np.abs(y))
+    largest = np.zeros(len(size))
+    np.maximum.at(largest, cell, np.abs(y))
+    for amounts, limit in (
+        (size.astype(float), np.full(len(size), float(small))),
+        (amount, 2 * largest),
+    ):
+        doubtful = np.flatnonzero((amounts < limit) & rows.any(axis=1))
+        certain = least_amounts(rows, amounts, doubtful)
+        order = np.argsort(certain)
+        for k in doubtful[order][certain[order] < limit[doubtful[order]]]:
+            factors = cheapest(rows, amounts / limit[k], k)
+            if np.abs(rows @ factors) @ amounts < limit[k] * (1 - 1e-6):
+                used = np.abs(factors) > 1e-6
+                return {key: factors[i] for i, key in enumerate(sets) if used[i]}
+    return {}
+
+
+def cheapest(rows, amounts, k):
+    """Factors of sets with the least sum of amounts if the k-th cell has factor 1.
+
+    A linear program: the least of sum |f| times `amounts` over f = `rows` @ factors
+    with f[k] = 1. Among equals it prefers few and small factors.
+    """
+    n_cells, n_sets = rows.shape
+    matrix, one = sparse.csr_array(rows), sparse.eye_array(n_cells)
+    found = linprog(
+        # Factors above and below 0, then the absolute values of f.
+        np.r_[np.full(2 * n_sets, 1e-5), amounts],
+        A_ub=sparse.block_array([[matrix, -matrix, -one], [-matrix, matrix, -one]]),
+        b_ub=np.zeros(2 * n_cells),
+        A_eq=np.r_[rows[k], -rows[k], np.zeros(n_cells)][None],
+        b_eq=[1],
+    )
+    if not found.success:
+        raise RuntimeError(f"the tables could not be checked: {found.message}")
+    return found.x[:n_sets] - found.x[n_sets : 2 * n_sets]
+
+
+def least_amounts(rows, amounts, cells):
+    """Bounds from below on the sums that :func:`cheapest` finds for some cells.
+
+    If the row of a cell is a sum of rows with factors w, then its f, which is 1, is the
+    sum of w f, and so at most max |w / amount| times the sum of |f| times the amounts.
+    """
+    scaled = amounts[:, None] * rows
+    root = scaled @ np.linalg.pinv(scaled.T @ scaled)
+    bounds = np.zeros(len(cells))
+    for start in range(0, len(cells), 256):
+        target = rows[cells[start : start + 256]].T
+        shares = root @ target  # w / amount
+        reached = np.abs(scaled.T @ shares - target).max(axis=0) < 1e-7
+        most = np.abs(shares).max(axis=0)
+        bounds[start : start + 256] = np.where(reached, 1 / np.maximum(most, 1e-300), 0)
+    return bounds
+
+
 # The report
 
 
@@ -463,7 +657,7 @@ def risks(risk, riskiest, small):
             name: {
                 "mean": f"{values.mean():.2f}",
                 "mean of the riskiest 1%": f"{riskiest(values):.2f}",
-                "records above 0.5": count_or_hidden(
+                "records above 0.5": rounded_share(
                     (values > 0.5).sum(), len(values), small
                 ),
             }
@@ -477,10 +671,9 @@ def three_digits(value):
     return f"{float(f'{value:.3g}'):,.10g}" if np.isfinite(value) else "not computed"
 
 
-def count_or_hidden(count, total, small):
-    """Share in percent, unless it rests on few records, or leaves few."""
-    few = 0 < count < small or 0 < total - count < small
-    return HIDDEN if few else f"{count / total:.1%}"
+def rounded_share(count, total, small):
+    """Share in percent, of a count that is rounded to a multiple of `small`."""
+    return f"{round(count / small) * small / total:.1%}"
 
 
 def estimates(intervals, rows, hidden):
@@ -489,9 +682,9 @@ def estimates(intervals, rows, hidden):
         {
             name: [
                 HIDDEN
-                if name == "Data" and hide
+                if name == "Data" and ("estimates", row) in hidden
                 else "{} ({} to {})".format(*map(three_digits, ends))
-                for hide, *ends in zip(hidden, *found, strict=True)
+                for row, *ends in zip(rows, *found, strict=True)
             ]
             for name, found in intervals.items()
         },
@@ -506,6 +699,13 @@ def group_means(means, hidden):
     return shown
 
 
+def shown_sets(sets, estimates, group_means):
+    """Those of the sets whose mean stands in the two tables of a report."""
+    shown = {("estimates", row) for row in estimates.index[estimates["Data"] != HIDDEN]}
+    shown |= set(group_means.index[group_means["Data"] != HIDDEN])
+    return {key: members for key, members in sets.items() if key in shown}
+
+
 def page(variable, report, small):
     """Put the tables of the report on one page, with notes on what they mean."""
     notes = [
@@ -515,10 +715,13 @@ def page(variable, report, small):
         "released value is not close to the confidential value of the record in "
         "question, if its own released value is; otherwise 0. It describes an intruder "
         "who knows the true value.",
-        "Numbers from confidential records are rounded; a quantile is the mean of "
-        f"{small} values around it; groups of fewer than {small} records, or "
-        "with one dominant record, are not shown, nor are others from which they could "
-        "be computed.",
+        "Numbers from confidential records are rounded, counts of them to multiples of "
+        f"{small}; a quantile is the mean of {small} values around it.",
+        "What is not shown of the confidential values is left out so that the rest "
+        "cannot be combined: in no sum or difference of the totals behind the means "
+        "and quantiles of this report, with whatever factors, does one record count "
+        f"for more than 1/{small}, or make up more than half. This holds for this "
+        "report alone, and not against somebody who knows the values of others.",
         "No guarantee of differential privacy is claimed.",
     ]
     name = html.escape(variable)
@@ -545,7 +748,16 @@ def page(variable, report, small):
 
 
 def required(
-    folder, table, variable, predictors, limits, n_datasets, weights, report, small
+    folder,
+    table,
+    variable,
+    predictors,
+    limits,
+    n_datasets,
+    weights,
+    report,
+    shown,
+    small,
 ):
     """Judge what was written, and the report, by the rules of the release."""
     names = [f"synthetic-{k + 1:02d}.csv" for k in range(n_datasets)]
@@ -554,6 +766,7 @@ def required(
         pd.read_csv(folder / name, dtype=str, keep_default_na=False) for name in names
     ]
     text = "".join(path.read_text(encoding="utf-8") for path in folder.iterdir())
+    y, table = table[variable].astype(float).to_numpy(), without_formulas(table)
     return {
         "exactly the expected files are written": written == {"report.html", *names},
         "synthetic files have the columns of the CSV": all(
@@ -567,7 +780,10 @@ def required(
         ),
         "no weight of a record is in a written file": found_in(text, weights) == 0,
         "no cell of the report is the maximum of few records": not shows_maximum(
-            report, variable, table[variable].astype(float), small
+            report, variable, y, small
+        ),
+        "no combination of what is shown exposes a record": not exposing(
+            shown, y, small
         ),
     }
 
