@@ -1,12 +1,20 @@
 """Input checks: every message names the argument, the rule and the offending value."""
 
 import numbers
+import os
 import secrets
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+
+
+def quoted(value, form=None):
+    """Return a value as text for a message, unless ``PSEUDOPOST_QUOTE`` is ``off``."""
+    if os.environ.get("PSEUDOPOST_QUOTE") == "off":
+        return "a value that is not shown"
+    return f"{value!r:.80}" if form is None else f"{value:{form}}"
 
 
 def as_array(values, name, bools=True):
@@ -27,11 +35,13 @@ def as_array(values, name, bools=True):
         else:
             raise TypeError
     except (OverflowError, TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers; got {values!r:.80}") from None
+        raise ValueError(f"{name} must be numbers; got {quoted(values)}") from None
     if len(whole):
         largest = max(np.max(whole), np.min(whole), key=lambda value: abs(int(value)))
         if abs(int(largest)) > 2**53:  # not every neighbour is a float
-            raise ValueError(f"{name} must not exceed 2**53; got {largest}")
+            raise ValueError(
+                f"{name} must not exceed 2**53; got {quoted(int(largest))}"
+            )
     return array
 
 
@@ -114,11 +124,11 @@ def as_number(
             raise TypeError
         number = float(value)
     except (OverflowError, TypeError, ValueError):
-        raise ValueError(f"{rule}; got {value!r:.80}") from None
+        raise ValueError(f"{rule}; got {quoted(value)}") from None
     too_low = number <= low if open_low else number < low
     too_high = number >= high if open_high else number > high
     if not np.isfinite(number) or too_low or too_high:
-        raise ValueError(f"{rule}; got {value!r:.80}")
+        raise ValueError(f"{rule}; got {quoted(value)}")
     return number
 
 
@@ -127,16 +137,16 @@ def as_count(value, name, low=1, high=np.inf):
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < low:
         rule = f"{name} must be a whole number of at least {low}"
-        raise ValueError(f"{rule}; got {value!r:.80}")
+        raise ValueError(f"{rule}; got {quoted(value)}")
     if value > high:
-        raise ValueError(f"{name} must be at most {high}; got {value!r:.80}")
+        raise ValueError(f"{name} must be at most {high}; got {quoted(value)}")
     return int(value)
 
 
 def as_flag(value, name):
     """Return `value` as a bool, or raise; words such as "no" are truths to Python."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False; got {value!r:.80}")
+        raise ValueError(f"{name} must be True or False; got {quoted(value)}")
     return bool(value)
 
 
@@ -187,7 +197,8 @@ def aligned(values, name, labels, other):
     if not (same and own.is_unique and labels.is_unique):
         raise ValueError(
             f"{name} must have the labels of {other}, each of them once or all in the "
-            f"same order; they begin with {list(own[:3])} and {list(labels[:3])}"
+            f"same order; they begin with {quoted(list(own[:3]))} and "
+            f"{quoted(list(labels[:3]))}"
         )
     order = own.get_indexer(labels)
     if isinstance(values, xr.DataArray):
@@ -211,9 +222,13 @@ def by_file(synthetic, labels=None):
 
 
 def check_weights_of(fit, weights):
-    """Raise unless `weights` are those that `fit` was made under."""
-    if not np.array_equal(weights, fit["constant_data"]["weights"]):
+    """Return `weights` as a vector, or raise unless `fit` was made under them."""
+    own = fit["constant_data"]["weights"]
+    weights = aligned(weights, "weights", labels_of(own), "fit")
+    weights = as_vector(weights, "weights", low=0, high=1)
+    if not np.array_equal(weights, own):
         raise ValueError("weights must be those that fit was made under; they differ")
+    return weights
 
 
 def as_mass(mass, length):
@@ -229,4 +244,4 @@ def as_mass(mass, length):
 def _refuse(bad, vector, rule):
     if bad.any():
         record = int(np.argmax(bad))
-        raise ValueError(f"{rule}; record {record} has {vector[record]:g}")
+        raise ValueError(f"{rule}; record {record} has {quoted(vector[record], 'g')}")

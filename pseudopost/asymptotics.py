@@ -126,10 +126,10 @@ def pseudo_mle(model, weights=None, *, mass=None, start=None, name="y"):
     3.0
     """
     likelihood = derivatives_of(model, name)
-    weights, mass = likelihood.measure(weights, mass)
+    weights, mass = likelihood.measure(weights, mass, getattr(model, "index", None))
     theta = likelihood.start
     if start is not None:
-        theta = as_vector(start, "start", length=len(theta))
+        theta = likelihood.point(start, "start")
     share = mass * weights / (mass @ weights)
 
     def negative(function):
@@ -227,8 +227,8 @@ def information(model, theta, weights=None, *, mass=None, weight_map=None, name=
     if mass is not None and weight_map is not None:
         raise ValueError("weight_map is for a file of records; leave out mass")
     likelihood = derivatives_of(model, name)
-    weights, mass = likelihood.measure(weights, mass)
-    theta = as_vector(theta, "theta", length=len(likelihood.labels))
+    weights, mass = likelihood.measure(weights, mass, getattr(model, "index", None))
+    theta = likelihood.point(theta, "theta")
     labels = likelihood.labels
     H = -likelihood.curvature(theta, mass * weights)
     scores = likelihood.scores(theta, mass)
@@ -307,7 +307,7 @@ def adjust_draws(model, fit, weights, *, weight_map=None, name="y"):
     if hasattr(model, "_check_fit") and "model" in fit.attrs:
         model._check_fit(fit)
     if "constant_data" in fit.children:
-        check_weights_of(fit, weights)
+        weights = check_weights_of(fit, weights)
     draws = likelihood.unconstrained(fit)
     S, d = draws.shape
     if d >= S:

@@ -295,7 +295,7 @@ def _as_tree(value):
         return value
     if not isinstance(value, pd.DataFrame) or value.columns.nlevels > 1:
         kinds = "an xarray.DataTree, or a pandas.DataFrame with one level of columns"
-        raise TypeError(f"compute must return {kinds}; got {value!r:.80}")
+        raise TypeError(f"compute must return {kinds}; got {type(value).__name__}")
     levels = [f"index {k}" for k in range(value.index.nlevels)]
     known = {"index": list(value.index.names), "attrs": value.attrs}
     rows = value.rename_axis(levels).reset_index().rename_axis("row")

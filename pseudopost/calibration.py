@@ -111,8 +111,7 @@ def calibrate_reweighting(
     >>> final.weights.shape
     (3,)
     """
-    weights = as_vector(weights, "weights", low=0, high=1)
-    check_weights_of(fit, weights)
+    weights = check_weights_of(fit, weights)
     bounds = lipschitz_bounds(synthesizer.record_terms(fit))
     return _search(
         synthesizer,

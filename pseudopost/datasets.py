@@ -463,7 +463,8 @@ def read_consumer_expenditure(path):
         )
     number = {name: _as_numbers(file[found[name]]) for name in NUMBERS}
     for name, low in [("age", 0), ("family_size", 1)]:
-        _refuse(number[name] < low, file[found[name]], f"at least {low}")
+        wrong = (number[name] < low) | (number[name] % 1 != 0)
+        _refuse(wrong, file[found[name]], f"a whole number of at least {low}")
     levels = {
         name: _as_levels(file[found[name]], codes[found[name]], name in SUPPRESSED)
         for name, codes in CODES.items()
@@ -607,11 +608,13 @@ def read_doctorate_recipients(path):
         column = pd.Series([x[SALARY_COLUMNS].strip() for x in lines], name="SALARYP")
     salary = _as_numbers(column)
     _refuse(
-        ((salary < 0) | (salary > TOP_SALARY)) & (salary != NO_SALARY),
+        # Zero in a SAS transport file is read as 5e-79.
+        (~salary.between(0, TOP_SALARY) | ((salary - salary.round()).abs() > 1e-6))
+        & (salary != NO_SALARY),
         column,
-        f"a salary from 0 to {TOP_SALARY}, or {NO_SALARY}",
+        f"a whole salary from 0 to {TOP_SALARY}, or {NO_SALARY}",
     )
-    return salary[salary != NO_SALARY].to_numpy().astype(np.int64)
+    return salary[salary != NO_SALARY].round().to_numpy().astype(np.int64)
 
 
 def _as_numbers(column):

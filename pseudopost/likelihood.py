@@ -3,16 +3,20 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import xarray as xr
 from pytensor.gradient import jacobian
+from pytensor.graph.basic import Constant
 from pytensor.graph.replace import graph_replace, vectorize_graph
-from pytensor.graph.traversal import explicit_graph_inputs
+from pytensor.graph.rewriting.utils import rewrite_graph
+from pytensor.graph.traversal import ancestors, explicit_graph_inputs
+from pytensor.tensor.sharedvar import TensorSharedVariable
 
 from pseudopost import compiled
-from pseudopost._checks import as_mass, as_vector
+from pseudopost._checks import aligned, as_mass, as_vector
 
 DRAWS_PER_CALL = 100
 
@@ -49,8 +53,8 @@ def weighted_likelihood(name, logp, weights, dims=None, term=None):
     Raises
     ------
     ValueError
-        If `logp` is not a vector, a weight is missing, not finite or outside [0, 1], or
-        `name` is taken.
+        If `logp` is not a vector, `weights` has another length, a weight is missing,
+        not finite or outside [0, 1], or `name` is taken.
 
     References
     ----------
@@ -74,7 +78,7 @@ def weighted_likelihood(name, logp, weights, dims=None, term=None):
         raise ValueError(
             f"logp must be a vector with one value per record; got {logp.ndim} dims"
         )
-    weights = as_vector(weights, "weights", length=logp.type.shape[0], low=0, high=1)
+    weights = as_vector(weights, "weights", length=_length(logp), low=0, high=1)
     if name in pm.modelcontext(None).named_vars:
         raise ValueError(f"name must be new in the model; {name!r} is taken")
     weights = pm.Data(f"{name}_weights", weights, dims=dims)
@@ -82,6 +86,15 @@ def weighted_likelihood(name, logp, weights, dims=None, term=None):
     potential = pm.Potential(name, pt.switch(weights > 0, terms, 0.0), dims=dims)
     potential.tag.log_likelihood = logp
     return potential
+
+
+def _length(logp):
+    """Return the number of records, or None where more than data determine it."""
+    length = rewrite_graph(logp.shape[0], include=("ShapeOpt", "canonicalize"))
+    roots = [v for v in ancestors([length]) if v.owner is None]
+    if all(isinstance(v, (Constant, TensorSharedVariable)) for v in roots):
+        return int(compiled.function([], length)())
+    return None
 
 
 def pointwise_log_likelihood(model, fit, name="y"):
@@ -214,12 +227,17 @@ class Derivatives:
         }
         (rows,) = graph_replace([rows], swaps, strict=False)
         value = pt.switch(mass > 0, mass * rows, 0.0).sum()
-        score = pytensor.grad(value, theta)
+        try:
+            score = pytensor.grad(value, theta)
+            curvature = jacobian(score, theta, vectorize=True)
+        except (AttributeError, NotImplementedError, TypeError) as error:
+            raise ValueError(
+                f"model must have a likelihood {name!r} that PyTensor can "
+                f"differentiate twice; it says: {error}"
+            ) from error
         self.value = compiled.function([theta, mass], value)
         self.score = compiled.function([theta, mass], score)
-        self.curvature = compiled.function(
-            [theta, mass], jacobian(score, theta, vectorize=True)
-        )
+        self.curvature = compiled.function([theta, mass], curvature)
         # The score is linear in the mass: its derivative has a column for each record.
         self.scores = compiled.function(
             [theta, mass], jacobian(score, mass, vectorize=True).T
@@ -247,14 +265,22 @@ class Derivatives:
             ),
         )
 
-    def measure(self, weights, mass):
+    def measure(self, weights, mass, records):
         """Return both, checked; by default the weights in the model, and 1/n."""
         own = self._weights.get_value()
+        weights = aligned(weights, "weights", records, "y")
+        mass = aligned(mass, "mass", records, "y")
         weights = own if weights is None else weights
         weights = as_vector(weights, "weights", length=own.size, low=0, high=1)
         if not weights.any():
             raise ValueError("weights must not all be 0")
         return weights, as_mass(mass, own.size)
+
+    def point(self, theta, name):
+        """Return a point on the unconstrained scale, checked, by label if labelled."""
+        labels = pd.Index(self.labels)
+        theta = aligned(theta, name, labels, "the parameters")
+        return as_vector(theta, name, length=len(labels))
 
     def values(self, theta):
         """Return parameters and deterministics by name, on their own scale."""

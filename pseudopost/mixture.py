@@ -18,6 +18,7 @@ from pseudopost._checks import (
     as_number,
     as_vector,
     labels_of,
+    quoted,
 )
 from pseudopost.likelihood import by_draw, draws_of
 from pseudopost.mixture_coordinates import (
@@ -130,8 +131,9 @@ class MixtureSynthesizer(Synthesizer):
         low = int(np.argmin(self.y))
         if self.y[low] + self.shift <= 0:
             raise ValueError(
-                f"y + shift must be above 0; record {low} has {self.y[low]:g} + "
-                f"{self.shift:g}: choose a shift above {abs(self.y[low]):g}"
+                f"y + shift must be above 0; record {low} has "
+                f"{quoted(self.y[low], 'g')} + {self.shift:g}: "
+                f"choose a shift above {quoted(abs(self.y[low]), 'g')}"
             )
         self.X, self.predictors, self.baselines = design_matrix(
             aligned(X, "X", self.index, "y"), len(self.y)
@@ -427,8 +429,8 @@ def design_matrix(X, n):
         counts = column.value_counts()
         if (counts == 0).any():
             raise ValueError(
-                f"X must hold every level of its columns; {counts.idxmin()!r} of "
-                f"{name!r} does not occur"
+                "X must hold every level of its columns; "
+                f"{quoted(counts.idxmin())} of {name!r} does not occur"
             )
         baselines[name], *others = column.cat.categories
         for level in others:

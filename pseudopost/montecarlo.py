@@ -7,6 +7,7 @@ import numbers
 import os
 import warnings
 from pathlib import Path
+from pickle import PicklingError
 from typing import NamedTuple
 
 import joblib
@@ -15,7 +16,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from pseudopost._checks import as_array, as_count, as_number, as_seed
+from pseudopost._checks import as_array, as_count, as_number, as_seed, quoted
 from pseudopost.convergence import ConvergenceWarning
 from pseudopost.privacy import lipschitz_bounds
 from pseudopost.weights import lipschitz_weights, reweight
@@ -213,8 +214,8 @@ def replicate(
     Raises
     ------
     ValueError
-        If `store` was written for another task or seed, or is damaged, or a value in a
-        row is no number.
+        If `store` was written for another task or seed, or is damaged, the source of
+        the task cannot be read, or a value in a row is no number.
 
     References
     ----------
@@ -233,9 +234,12 @@ def replicate(
     True
     """
     n_replicates = as_count(n_replicates, "n_replicates", high=10**7)
-    file = _Store(store, _identity(task), random_seed)
+    file = _Store(store, task, random_seed)
     seeds = np.random.SeedSequence(file.random_seed).spawn(n_replicates)
-    arriving = joblib.Parallel(n_jobs, return_as="generator_unordered")(
+    # Without a limit of bytes, joblib would write large arguments to files.
+    arriving = joblib.Parallel(
+        n_jobs, return_as="generator_unordered", max_nbytes=None
+    )(
         joblib.delayed(_run)(task, r, seeds[r])
         for r in range(len(seeds))
         if r not in file.rows
@@ -257,9 +261,11 @@ def _run(task, r, seed):
         row = task(np.random.default_rng(seed))
     values = {}
     for name, value in row.items():
-        value = value.item() if hasattr(value, "item") else value
+        value = (
+            value.item() if np.size(value) == 1 and hasattr(value, "item") else value
+        )
         if not isinstance(value, numbers.Real):
-            raise ValueError(f"task must return numbers; {name!r} is {value!r:.80}")
+            raise ValueError(f"task must return numbers; {name!r} is {quoted(value)}")
         values[name] = value
     return r, values
 
@@ -272,6 +278,7 @@ class _Store:
         if self.path is None:
             self.random_seed = as_seed(random_seed)
             return
+        task = _identity(task)
         # A run that was killed at once leaves an empty file.
         if not self.path.exists() or not self.path.stat().st_size:
             header = {"task": task, "random_seed": as_seed(random_seed)}
@@ -315,9 +322,19 @@ def _identity(task):
     if not callable(task):
         return task
     try:
+        # What is typed after `python -c`, or evaluated from text, has no lines of its
+        # own: Python would return those of something else.
+        if getattr(task, "__code__", _identity.__code__).co_filename == "<string>":
+            raise OSError
         return joblib.hash(inspect.getsource(task))
     except (OSError, TypeError):
-        return joblib.hash(task)
+        try:
+            return joblib.hash(task)  # a class, or built in
+        except PicklingError:
+            raise ValueError(
+                "task must be written in a file or a notebook if there is a store, "
+                f"which knows it by its source; got {task!r:.80}"
+            ) from None
 
 
 class Coverage(NamedTuple):

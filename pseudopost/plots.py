@@ -4,6 +4,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.interpolate import make_smoothing_spline
 
+from pseudopost._checks import (
+    aligned,
+    as_array,
+    as_number,
+    as_vector,
+    labels_of,
+    quoted,
+)
+
 # Okabe and Ito's colours, which most colour-blind readers can tell apart.
 PALETTE = {
     "Data": "#555555",
@@ -37,6 +46,12 @@ def violins(samples, *, ylabel, middle="median", ax=None):
     -------
     matplotlib.axes.Axes
 
+    Raises
+    ------
+    ValueError
+        If `middle` is neither, there are no samples, or a value is missing or not
+        finite.
+
     References
     ----------
     P1, Figures 11 and 19; P2, Figures 5, 7 and 13; P3, Figures 1, 4a, 4c, 4d, 5c and
@@ -52,8 +67,10 @@ def violins(samples, *, ylabel, middle="median", ax=None):
     """
     if middle not in MIDDLES:
         raise ValueError(f"middle must be one of {(*MIDDLES,)}; got {middle!r}")
+    values = [_finite(v, f"samples[{name!r}]").ravel() for name, v in samples.items()]
+    if not values:
+        raise ValueError("samples must have a series; got none")
     ax = _axes(ax)
-    values = [np.asarray(v, dtype=float).ravel() for v in samples.values()]
     places = np.arange(len(values))
     parts = ax.violinplot(values, places, widths=0.8, showextrema=False)
     for body, name in zip(parts["bodies"], samples, strict=True):
@@ -93,6 +110,11 @@ def bounds_against_weights(weights, bounds, *, name, ax=None):
     -------
     matplotlib.axes.Axes
 
+    Raises
+    ------
+    ValueError
+        If the two have other lengths or labels, or a value is missing or not finite.
+
     References
     ----------
     P3, Figures 2, 3a and 3b.
@@ -105,8 +127,8 @@ def bounds_against_weights(weights, bounds, *, name, ax=None):
     >>> ax.get_ylabel()
     'Lipschitz bound (nats)'
     """
+    weights, bounds = _pairs(weights=weights, bounds=bounds)
     ax = _axes(ax)
-    weights, bounds = np.asarray(weights, dtype=float), np.asarray(bounds, dtype=float)
     ax.scatter(weights, bounds, s=9, color=_colour(name), alpha=0.6, linewidth=0)
     x, place, count = np.unique(weights, return_inverse=True, return_counts=True)
     if len(x) >= 5 and np.ptp(x) > 1e-6:
@@ -138,6 +160,11 @@ def weights_before_after(before, after, *, name, ax=None):
     -------
     matplotlib.axes.Axes
 
+    Raises
+    ------
+    ValueError
+        If the two have other lengths or labels, or a value is missing or not finite.
+
     References
     ----------
     P3, Figure 4b.
@@ -152,8 +179,8 @@ def weights_before_after(before, after, *, name, ax=None):
     >>> [len(points.get_offsets()) for points in ax.collections]
     [1, 1]
     """
+    before, after = _pairs(before=before, after=after)
     ax = _axes(ax)
-    before, after = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
     ax.axline((0, 0), slope=1, color="black", linewidth=0.8, linestyle=":")
     lower = after < before
     ax.scatter(
@@ -187,6 +214,11 @@ def risks_before_after(before, after, *, name, rise=0.25, limit=0.5, ax=None):
     -------
     matplotlib.axes.Axes
 
+    Raises
+    ------
+    ValueError
+        If the two have other lengths or labels, or a value is missing or not finite.
+
     References
     ----------
     P2, Figures 6, 8 and 9.
@@ -201,8 +233,9 @@ def risks_before_after(before, after, *, name, rise=0.25, limit=0.5, ax=None):
     >>> [len(points.get_offsets()) for points in ax.collections]
     [1, 1]
     """
+    before, after = _pairs(before=before, after=after)
+    rise, limit = as_number(rise, "rise"), as_number(limit, "limit")
     ax = _axes(ax)
-    before, after = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
     worse = after - before > rise
     ax.scatter(before[~worse], after[~worse], s=6, color=_colour(name), alpha=0.35)
     ax.scatter(
@@ -240,6 +273,11 @@ def weights_against_values(y, weights, *, name, xlabel, ax=None):
     -------
     matplotlib.axes.Axes
 
+    Raises
+    ------
+    ValueError
+        If the two have other lengths or labels, or a value is missing or not finite.
+
     References
     ----------
     P2, Figures 10-12, and 6-8 of the supplement.
@@ -256,8 +294,8 @@ def weights_against_values(y, weights, *, name, xlabel, ax=None):
     >>> [len(points.get_offsets()) for points in ax.collections]
     [2, 1]
     """
+    y, weights = _pairs(y=y, weights=weights)
     ax = _axes(ax)
-    y, weights = np.asarray(y, dtype=float), np.asarray(weights, dtype=float)
     full = weights == 1
     ax.scatter(
         y[~full], weights[~full], s=8, color=_colour(name), alpha=0.5, linewidth=0
@@ -285,6 +323,11 @@ def synthetic_against_data(y, released, *, name, unit, ax=None):
     -------
     matplotlib.axes.Axes
 
+    Raises
+    ------
+    ValueError
+        If the two have other lengths or labels, or a value is missing or not finite.
+
     References
     ----------
     P1, Figures 8-10 and 16-18.
@@ -299,6 +342,7 @@ def synthetic_against_data(y, released, *, name, unit, ax=None):
     >>> ax.get_xlabel()
     'Confidential value (dollars)'
     """
+    y, released = _pairs(y=y, released=released)
     ax = _axes(ax)
     ax.scatter(y, released, s=8, color=_colour(name), alpha=0.5, linewidth=0)
     ax.axline((0, 0), slope=1, color="black", linewidth=0.8, linestyle=":")
@@ -325,6 +369,11 @@ def intervals(table, *, xlabel, ax=None):
     -------
     matplotlib.axes.Axes
 
+    Raises
+    ------
+    ValueError
+        If there are no series, or one is not three finite numbers with low <= high.
+
     References
     ----------
     P3, Figures 5a and 5b, Table 1.
@@ -338,6 +387,9 @@ def intervals(table, *, xlabel, ax=None):
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['Data', 'LW']
     """
+    if not table:
+        raise ValueError("table must have a series; got none")
+    table = {name: _interval(row, f"table[{name!r}]") for name, row in table.items()}
     ax = _axes(ax)
     reference = next(iter(table.values()))
     ax.axvspan(
@@ -356,6 +408,29 @@ def intervals(table, *, xlabel, ax=None):
     ax.set_ylim(len(table) - 0.5, -0.5)
     ax.set_xlabel(xlabel)
     return ax
+
+
+def _pairs(**vectors):
+    """Return two vectors of the same records, finite, in the order of the first."""
+    (name, first), (other, second) = vectors.items()
+    second = aligned(second, other, labels_of(first), name)
+    first = as_vector(first, name)
+    return first, as_vector(second, other, length=len(first))
+
+
+def _finite(values, name):
+    values = as_array(values, name)
+    if values.size == 0 or not np.isfinite(values).all():
+        found = quoted(values[~np.isfinite(values)][0], "g") if values.size else "none"
+        raise ValueError(f"{name} must be finite values; got {found}")
+    return values
+
+
+def _interval(row, name):
+    row = _finite(row, name)
+    if row.shape != (3,) or row[1] > row[2]:
+        raise ValueError(f"{name} must be (estimate, low, high); got {quoted(row)}")
+    return tuple(row)
 
 
 def _axes(ax):

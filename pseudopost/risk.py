@@ -14,6 +14,7 @@ from pseudopost._checks import (
     by_file,
     check_finite,
     labels_of,
+    quoted,
 )
 
 BALLS = ("absolute", "signed")
@@ -223,14 +224,14 @@ def pattern_codes(patterns, n):
         If there are no columns, the number of rows is not n, or a label is missing.
     """
     if isinstance(patterns, (set, frozenset)):
-        raise ValueError(f"patterns must be in the order of y; got {patterns!r:.80}")
+        raise ValueError(f"patterns must be in the order of y; got {quoted(patterns)}")
     if patterns is None:
         return np.zeros(n, dtype=np.int64)
     try:
         columns = pd.DataFrame(patterns)
     except ValueError:
         raise ValueError(
-            f"patterns must be labels or columns of labels; got {patterns!r:.80}"
+            f"patterns must be labels or columns of labels; got {quoted(patterns)}"
         ) from None
     if columns.shape[1] == 0:
         raise ValueError("patterns must have at least one column; got none")
@@ -306,7 +307,7 @@ def _as_data_sets(synthetic, n):
         m, i = np.argwhere(bad)[0]
         raise ValueError(
             f"synthetic must be finite; record {i} of data set {m} has "
-            f"{released[m, i]:g}"
+            f"{quoted(released[m, i], 'g')}"
         )
     return released
 

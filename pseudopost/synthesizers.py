@@ -1,5 +1,6 @@
 """PyMC models that are fitted under record weights and draw synthetic data."""
 
+import hmac
 import os
 import sys
 import warnings
@@ -23,6 +24,7 @@ from threadpoolctl import threadpool_limits
 from pseudopost import cache, compiled, convergence
 from pseudopost._checks import aligned, as_count, as_seed, as_vector
 from pseudopost._source import digest_of_class, origin_of_class
+from pseudopost.fits import Fit
 from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
 
 PACKAGES = ("pseudopost", "pymc", "pytensor", "nutpie", "numba", "numpy")
@@ -240,6 +242,11 @@ class Synthesizer(ABC):
         """Collect the data, in the model and beside it."""
         return [v.get_value() for v in self._shared], np.asarray(self.y)
 
+    def _mark(self, seed):
+        """Sign a fit; nobody without its seed can confirm a guess at the data by it."""
+        key, message = str(seed).encode(), self._fingerprint.encode()
+        return hmac.digest(key, message, "sha256").hex()
+
     def _check_unchanged(self):
         if joblib.hash((self._form, self._contents())) != self._fingerprint:
             raise ValueError(
@@ -287,7 +294,8 @@ class Synthesizer(ABC):
         xarray.DataTree
             Groups ``posterior``, ``sample_stats`` and ``constant_data`` (the weights,
             dim ``record``); settings, seed and versions in the attributes. It is as
-            confidential as the data: it holds the weights, and the seed.
+            confidential as the data: it holds the weights, and the seed. Printed, it
+            shows names and sizes; values are there by group.
 
         Raises
         ------
@@ -345,6 +353,7 @@ class Synthesizer(ABC):
             lambda: self._sample(weights, settings, progressbar),
             made_by=origin_of_class(type(self)),
         )
+        fit = Fit.of(fit)
         fit["constant_data"] = (
             fit["constant_data"].to_dataset().assign_coords(self._labels())
         )
@@ -407,7 +416,7 @@ class Synthesizer(ABC):
         self.complete_fit(fit)
         fit.attrs = {
             "synthesizer": type(self).__name__,
-            "model": self._fingerprint,
+            "model": self._mark(settings["random_seed"]),
             **settings,
             **{f"{name}_version": number for name, number in VERSIONS.items()},
             "not_converged": convergence.problems(fit, self.judged_group),
@@ -570,7 +579,7 @@ class Synthesizer(ABC):
 
     def _check_fit(self, fit):
         self._check_unchanged()
-        if fit.attrs.get("model") != self._fingerprint:
+        if fit.attrs.get("model") != self._mark(fit.attrs.get("random_seed")):
             theirs = fit.attrs.get("synthesizer", "elsewhere")
             raise ValueError(
                 f"fit must come from this {type(self).__name__}, with the same data; "

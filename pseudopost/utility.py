@@ -15,6 +15,7 @@ from pseudopost._checks import (
     as_vector,
     by_file,
     check_finite,
+    quoted,
 )
 
 VALUES_AT_ONCE = 10_000_000
@@ -174,13 +175,12 @@ def interval_overlap(interval, reference):
     >>> float(pp.interval_overlap((0, 4), (1, 2)))
     0.625
     """
-    (low, high), (low_0, high_0) = (
-        np.asarray(i[-2:], dtype=float) for i in (interval, reference)
-    )
+    low, high = (as_array(end, "interval") for end in interval[-2:])
+    low_0, high_0 = (as_array(end, "reference") for end in reference[-2:])
     if not (np.all(high > low) and np.all(high_0 > low_0)):
         raise ValueError(
             "interval and reference must have upper ends above their lower ends; "
-            f"got {interval!r:.80} and {reference!r:.80}"
+            f"got {quoted(interval)} and {quoted(reference)}"
         )
     with np.errstate(over="ignore"):
         length, length_0 = high - low, high_0 - low_0
@@ -487,6 +487,7 @@ def _as_columns(values, name):
     if bad.any():
         i, j = np.argwhere(bad)[0]
         raise ValueError(
-            f"{name} must be finite; record {i} of column {j} has {columns[i, j]:g}"
+            f"{name} must be finite; record {i} of column {j} has "
+            f"{quoted(columns[i, j], 'g')}"
         )
     return columns

@@ -2,6 +2,7 @@ import gc
 import weakref
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
@@ -223,6 +224,14 @@ class TestPseudoMLE:
         with pytest.raises(ValueError, match=message):
             pp.pseudo_mle(normal_mean, **changed)
 
+    def test_refuses_a_model_that_cannot_be_differentiated_twice(self):
+        model = pp.MixtureSynthesizer([1.0, 2, 4, 5], [[1], [2], [3], [5]], 2)
+        message = (
+            "^model must have a likelihood 'y' that PyTensor can differentiate twice"
+        )
+        with pytest.raises(ValueError, match=message):
+            pp.pseudo_mle(model)
+
     def test_refuses_what_is_no_model(self):
         with pytest.raises(ValueError, match="model must have a weighted likelihood"):
             pp.pseudo_mle(VALUES)
@@ -412,6 +421,20 @@ class TestInformation:
             _ = found.sandwich
         with pytest.raises(RuntimeError, match="H must be positive definite"):
             _ = found.inverse_H
+
+    def test_theta_and_weights_are_found_by_their_labels(self, regression):
+        theta = pp.pseudo_mle(regression).theta
+        found = pp.information(regression, theta[::-1]).H
+        pd.testing.assert_frame_equal(found, pp.information(regression, theta).H)
+        other = theta.rename({"sigma_log__": "sigma"})
+        with pytest.raises(ValueError, match="theta must have the labels of the param"):
+            pp.information(regression, other)
+        model = pp.PoissonSynthesizer(pd.Series([2, 4, 9], ["a", "b", "c"]))
+        weights = pd.Series([0.0, 1.0, 1.0], ["c", "a", "b"])
+        estimate = pp.pseudo_mle(model, weights)
+        assert estimate.values["mu"] == pytest.approx(3, rel=1e-6)
+        with pytest.raises(ValueError, match="weights must have the labels of y"):
+            pp.pseudo_mle(model, weights.rename({"a": "d"}))
 
     def test_refuses_theta_of_another_length(self, poisson):
         with pytest.raises(ValueError, match="theta must have length 1; got length 2"):

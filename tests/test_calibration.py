@@ -251,6 +251,17 @@ class TestCalibrateReweighting:
         ):
             pp.calibrate_reweighting(fake, fake.first, weights)
 
+    def test_weights_are_found_by_the_labels_of_the_fit(self):
+        fake = FakeRefits()
+        labels = ["a", "b", "c"]
+        own = fake.first["constant_data"].to_dataset().assign_coords(record=labels)
+        fake.first["constant_data"] = own
+        weights = pd.Series(own["weights"].to_numpy(), labels)[["c", "a", "b"]]
+        found = pp.calibrate_reweighting(fake, fake.first, weights, tolerance=100)
+        assert found.weights.shape == (3,)
+        with pytest.raises(ValueError, match="weights must have the labels of fit"):
+            pp.calibrate_reweighting(fake, fake.first, weights.rename({"a": "d"}))
+
     def test_weights_out_of_range(self):
         fake = FakeRefits()
         with pytest.raises(

@@ -816,9 +816,23 @@ def test_blanks_that_are_no_places(read, column, blank):
             {"EARNCOMP": None, "INCNONW1": "7"},
             "INCNONW1 must be one of blank, 1, 2, 3, 4, 5, 6; record 0 has '7'",
         ),
-        ({"AGE_REF": "-1"}, "AGE_REF must be at least 0; record 0 has '-1'"),
+        (
+            {"AGE_REF": "-1"},
+            "AGE_REF must be a whole number of at least 0; record 0 has '-1'",
+        ),
         ({"AGE_REF": "inf"}, "AGE_REF must be a finite number; record 0 has 'inf'"),
-        ({"FAM_SIZE": "0"}, "FAM_SIZE must be at least 1; record 0 has '0'"),
+        (
+            {"FAM_SIZE": "0"},
+            "FAM_SIZE must be a whole number of at least 1; record 0 has '0'",
+        ),
+        (
+            {"FAM_SIZE": "2.7"},
+            "FAM_SIZE must be a whole number of at least 1; record 0 has '2.7'",
+        ),
+        (
+            {"AGE_REF": "40.5"},
+            "AGE_REF must be a whole number of at least 0; record 0 has '40.5'",
+        ),
         ({"FINCBTXM": "nan"}, "FINCBTXM must be a finite number; record 0 has 'nan'"),
         ({"FINCBTXM": "-inf"}, "FINCBTXM must be a finite number; record 0 has '-inf'"),
         (
@@ -1030,9 +1044,10 @@ class TestDoctorateRecipients:
         [
             (
                 510_000,
-                r"SALARYP must be a salary from 0 to 509000, or 9999998; record 1",
+                r"SALARYP must be a whole salary from 0 to 509000, or 9999998; record 1",
             ),
             (-1000, "record 1 has '-1000'"),
+            ("95000.5", "record 1 has '95000.5'"),
             (9_999_999, "record 1 has '9999999'"),
             ("", "SALARYP must be a finite number; record 1 has ''"),
             ("95k", "SALARYP must be a finite number; record 1 has '95k'"),

@@ -551,3 +551,21 @@ def test_a_taken_name_is_refused_with_nothing_half_done():
 def test_an_unknown_name_is_refused():
     with pytest.raises(ValueError, match="name must be that of a weighted likelihood"):
         pp.pointwise_log_likelihood(pm.Model(), xr.DataTree(), "z")
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_weights_of_another_length_than_the_data_are_refused(n):
+    with pm.Model():
+        mu, X = pm.Normal("mu", shape=2), pm.Data("X", np.ones((3, 2)))
+        logp = pm.logp(pm.Normal.dist(X @ mu, 1), pm.Data("values", np.zeros(3)))
+        with refused(f"weights must have length 3; got length {n}"):
+            pp.weighted_likelihood("y", logp, np.ones(n))
+        pp.weighted_likelihood("y", logp, np.ones(3))
+
+
+def test_weights_of_a_length_that_only_parameters_tell():
+    with pm.Model() as model:
+        count = pm.Poisson("count", 3)
+        logp = pm.logp(pm.Normal.dist(0, 1), pt.zeros(count))
+        pp.weighted_likelihood("y", logp, np.ones(3))
+    assert model["y"].eval({count: 3}).shape == (3,)

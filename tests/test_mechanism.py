@@ -195,7 +195,7 @@ def by_hand(synthesizer, weights, **draws):
     }
     return xr.DataTree.from_dict(
         {
-            "/": xr.Dataset(attrs={"model": synthesizer._fingerprint}),
+            "/": xr.Dataset(attrs={"model": synthesizer._mark(None)}),
             "posterior": xr.Dataset(posterior),
             "constant_data": xr.Dataset({"weights": ("record", weights)}),
         }

@@ -452,7 +452,7 @@ def placed():
     }
     fit = xr.DataTree.from_dict(
         {
-            "/": xr.Dataset(attrs={"model": synthesizer._fingerprint}),
+            "/": xr.Dataset(attrs={"model": synthesizer._mark(None)}),
             "posterior": xr.Dataset(posterior),
             "constant_data": xr.Dataset({"weights": ("record", PLACED_WEIGHTS)}),
         }

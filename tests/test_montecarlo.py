@@ -185,6 +185,30 @@ class TestReplicate:
 
 
 class TestStore:
+    def test_a_task_without_source(self, tmp_path):
+        task = eval("lambda rng: {'a': 1.0}")
+        one = {"n_replicates": 1, "n_jobs": 1, "progressbar": False}
+        assert pp.replicate(task, **one)["a"].tolist() == [1]
+        with pytest.raises(ValueError, match=r"^task must be written in a file or a n"):
+            pp.replicate(task, **one, store=tmp_path / "rows")
+        assert not list(tmp_path.iterdir())
+
+    def test_a_task_from_standard_input(self, tmp_path):
+        code = (
+            "import pseudopost as pp\n"
+            "pp.replicate(lambda rng: {'a': 1.0}, 1, n_jobs=1, store='rows')\n"
+        )
+        found = subprocess.run(
+            [sys.executable, "-"],
+            input=code,
+            text=True,
+            cwd=tmp_path,
+            capture_output=True,
+        )
+        assert (
+            "ValueError: task must be written in a file or a notebook" in found.stderr
+        )
+
     def test_stored_rows_are_read_not_run(self, tmp_path):
         store = tmp_path / "new" / "rows.jsonl"
         first = pp.replicate(mixed, 4, store=store, n_jobs=1, random_seed=1)

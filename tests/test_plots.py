@@ -3,6 +3,7 @@ import re
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import same_color, to_rgb
 from matplotlib.markers import MarkerStyle
@@ -461,3 +462,83 @@ class TestIntervals:
         ax = plots.intervals({"Data": (3, 3, 3)}, xlabel="Median (counts)")
         ax.figure.canvas.draw()
         assert len(ax.get_yticklabels()) == 1
+
+
+# Records and numbers
+
+PAIRS = {
+    "bounds_against_weights": lambda a, b: plots.bounds_against_weights(a, b, name=""),
+    "weights_before_after": lambda a, b: plots.weights_before_after(a, b, name=""),
+    "risks_before_after": lambda a, b: plots.risks_before_after(
+        a, b, name="", rise=0.35
+    ),
+    "weights_against_values": lambda a, b: plots.weights_against_values(
+        a, b, name="", xlabel=""
+    ),
+    "synthetic_against_data": lambda a, b: plots.synthetic_against_data(
+        a, b, name="", unit=""
+    ),
+}
+every_pair = pytest.mark.parametrize("plot", PAIRS.values(), ids=PAIRS)
+
+
+def drawn(ax):
+    return sorted(
+        tuple(point) for dots in ax.collections for point in dots.get_offsets()
+    )
+
+
+@every_pair
+def test_records_are_found_by_their_labels(plot):
+    first = pd.Series([0.1, 0.2, 0.3], ["a", "b", "c"])
+    second = pd.Series([0.9, 0.5, 0.7], ["c", "a", "b"])
+    assert drawn(plot(first, second)) == [(0.1, 0.5), (0.2, 0.7), (0.3, 0.9)]
+    with pytest.raises(ValueError, match="must have the labels of"):
+        plot(first, second.rename({"a": "d"}))
+
+
+@every_pair
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_finite_is_not_drawn(plot, bad):
+    for pair in (([0.1, bad], [0.2, 0.3]), ([0.1, 0.2], [0.3, bad])):
+        with pytest.raises(ValueError, match=rf"must .*; record 1 has {bad:g}$"):
+            plot(*pair)
+
+
+@every_pair
+def test_other_lengths_are_refused(plot):
+    with pytest.raises(ValueError, match="must have length 2; got length 3"):
+        plot([0.1, 0.2], [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (
+            lambda: plots.violins({"a": [1, np.nan]}, ylabel=""),
+            r"samples\['a'\] must be finite values; got nan",
+        ),
+        (
+            lambda: plots.violins({"a": []}, ylabel=""),
+            r"samples\['a'\] must be finite values; got none",
+        ),
+        (lambda: plots.violins({}, ylabel=""), "samples must have a series; got none"),
+        (lambda: plots.intervals({}, xlabel=""), "table must have a series; got none"),
+        (
+            lambda: plots.intervals({"a": (1, 0, np.inf)}, xlabel=""),
+            r"table\['a'\] must be finite values; got inf",
+        ),
+        (
+            lambda: plots.intervals({"a": (1, 2, 0)}, xlabel=""),
+            r"table\['a'\] must be \(estimate, low, high\)",
+        ),
+        (
+            lambda: plots.intervals({"a": (1, 2)}, xlabel=""),
+            r"table\['a'\] must be \(estimate, low, high\)",
+        ),
+    ],
+)
+def test_series_that_cannot_be_drawn(draw, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        draw()
+    assert not plt.get_fignums()

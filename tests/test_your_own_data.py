@@ -67,7 +67,8 @@ def draw_quickly(self, weights, settings, progressbar):
             "constant_data": xr.Dataset({"weights": ("record", weights)}),
         }
     )
-    fit.attrs = {"model": self._fingerprint, "not_converged": "", **settings}
+    mark = self._mark(settings["random_seed"])
+    fit.attrs = {"model": mark, "not_converged": "", **settings}
     return fit
 
 
