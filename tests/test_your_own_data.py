@@ -319,7 +319,7 @@ def test_an_estimate_with_one_dominant_record_is_hidden(run, tmp_path, row, alon
     y = np.zeros(300)
     y[alone:] = np.geomspace(1000, 1100, 300 - alone)
     namespace = run[0] | {"y": y, "folder": tmp_path}
-    exec(code_with("own.hidden_sets("), namespace)
+    exec(code_with("sets = own.sets_of(people"), namespace)
     exec(code_with("report = {"), namespace)
     estimates = namespace["report"]["profit: estimates and 95% bootstrap intervals"]
     assert list(estimates.index[estimates["Data"] == "not shown"]) == [row]

@@ -604,7 +604,7 @@ def exposing(sets, y, small):
             factors = cheapest(rows, amounts / limit[k], k)
             if np.abs(rows @ factors) @ amounts < limit[k] * (1 - 1e-6):
                 used = np.abs(factors) > 1e-6
-                return {key: factors[i] for i, key in enumerate(sets) if used[i]}
+                return {key: float(factors[i]) for i, key in enumerate(sets) if used[i]}
     return {}
 
 
