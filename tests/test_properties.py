@@ -1,0 +1,615 @@
+"""Every public function, with numbers of every kind: right, wrong, missing and extreme.
+
+What a parameter takes is read from its docstring, so that a new function needs only a
+valid call in `CALLS` to have all of its arguments tested.
+"""
+
+import inspect
+import os
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import nutpie
+import pandas as pd
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+import xarray as xr
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from test_checks import CASES, REFUSED
+
+import pseudopost as pp
+
+MORE = 10 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 1
+
+
+def examples(n):
+    return settings(max_examples=n * MORE, suppress_health_check=[HealthCheck.too_slow])
+
+
+def by_hand(synthesizer):
+    """Return a fit that was not sampled."""
+    n, mu = len(synthesizer.y), np.linspace(2, 6, 8).reshape(2, 4)
+    fit = xr.DataTree.from_dict(
+        {
+            "posterior": xr.Dataset({"mu": (("chain", "draw"), mu)}),
+            "constant_data": xr.Dataset({"weights": ("record", np.ones(n))}),
+        }
+    )
+    sampling = {"draws": 4, "tune": 4, "chains": 2, "random_seed": 1}
+    fit.attrs = {"model": synthesizer._fingerprint, "not_converged": "", **sampling}
+    return fit
+
+
+def weighted_likelihood(**arguments):
+    with pm.Model() as model:
+        pp.weighted_likelihood(**arguments)
+    return model["y_weights"].get_value()
+
+
+def on_new_axes(plot):
+    return lambda **arguments: plot(ax=Figure().add_subplot(), **arguments)
+
+
+Y = [2, 4, 9, 12, 20, 21]
+OTHER = [3, 4, 8, 15, 19, 30]
+UNIT = [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
+POISSON = pp.PoissonSynthesizer(Y)
+FIT = by_hand(POISSON)
+SAMPLING = {"draws": 4, "tune": 4, "chains": 1}
+FILES = [OTHER, Y]
+BALL = {"radius": 0.2, "ball": "absolute"}
+LINE = {"scale": 1.5, "offset": -0.25}
+ASKED = {"model": POISSON, "weights": UNIT, "mass": [0.0, 0.0, 0.25, 0.25, 0.25, 0.25]}
+RUN = {"random_seed": 1, "n_jobs": 1, "progressbar": False}
+# A valid call of everything public that takes numbers.
+CALLS = {
+    "NegativeBinomialSynthesizer": {"y": Y},
+    "PoissonSynthesizer": {"y": Y, "shape": 0.5, "rate": 0.001},
+    "MixtureSynthesizer": {
+        "y": Y,
+        "X": [[x] for x in OTHER],
+        "n_components": 2,
+        "min_sigma": 0.05,
+        "shift": 1.0,
+    },
+    "Synthesizer.fit": {"weights": UNIT, **SAMPLING, "random_seed": 1},
+    "Synthesizer.synthesize": {"fit": FIT, "n_datasets": 2, "random_seed": 1},
+    "adjust_draws": {"model": POISSON, "fit": FIT, "weights": [1.0] * 6},
+    "adjust_weights": {"weights": UNIT, **LINE},
+    "affinity": {"log_ratio": Y, "weights": UNIT, "mass": ASKED["mass"]},
+    "ball_ends": {"y": Y, **BALL},
+    "bootstrap_interval": {
+        "synthetic": FILES,
+        "statistic": np.mean,
+        "level": 0.9,
+        "n_resamples": 4,
+        "pooled": False,
+        "random_seed": 1,
+    },
+    "calibrate_reweighting": {
+        "synthesizer": POISSON,
+        "fit": FIT,
+        "weights": [1.0] * 6,
+        "tolerance": 100.0,
+        "k": 0.95,
+        "max_steps": 1,
+    },
+    "combine_partially_synthetic": {"estimates": Y, "variances": OTHER, "level": 0.9},
+    "count_weights": {"y": Y, "radius": 0.2, **LINE},
+    "coverage": {"low": [-1] * 6, "high": [101] * 6, "truth": 10},
+    "datasets.consumer_expenditure": {"n": 9, "random_seed": 1},
+    "datasets.doctorate_salary": {"n": 9, "random_seed": 1},
+    "datasets.lognormal_mixture": {
+        "n": 9,
+        "shares": [0.75, 0.25],
+        "spread": [0.1, 0.7],
+        "noise": [0.2, 0.1],
+        "random_seed": 1,
+    },
+    "datasets.negative_binomial_mixture": {
+        "n": 9,
+        "mu": [9, 4],
+        "phi": [5, 20],
+        "shares": [0.75, 0.25],
+        "random_seed": 1,
+    },
+    "design_matrix": {"X": [[x] for x in Y], "n": 6},
+    "ecdf_distance": {"y": Y, "synthetic": FILES},
+    "epsilon": {"bounds": Y},
+    "identification_risk": {"y": Y, "synthetic": FILES, **BALL, "alone": 0},
+    "information": {**ASKED, "theta": [2.0]},
+    "interval_overlap": {"interval": [0, 50], "reference": [30, 101]},
+    "lipschitz_bounds": {"log_likelihood": FILES, "weights": UNIT},
+    "lipschitz_weights": {"log_likelihood": FILES, **LINE},
+    "local_to_global": {
+        "generate": lambda rng: np.arange(3),
+        "make_synthesizer": pp.PoissonSynthesizer,
+        "n_databases": 1,
+        "k": 0.95,
+        "n_datasets": 2,
+        **RUN,
+    },
+    "marginal_weights": {"risk": UNIT, **LINE},
+    "match_scalar_weight": {
+        "synthesizer": POISSON,
+        "fit": FIT,
+        "risk": lambda z: np.full(6, 0.5),
+        "target": 0.25,
+        "tolerance": 0.5,
+        "max_steps": 1,
+        "n_datasets": 2,
+    },
+    "pairwise_weights": {"y": Y, "synthetic": FILES, **BALL, "order": 2, "alone": 0},
+    "propensity_score_mse": {"confidential": Y, "synthetic": OTHER, "unchanged": UNIT},
+    "pseudo_mle": {**ASKED, "start": [2.0]},
+    "renyi_divergence": {
+        "log_ratio": Y,
+        "weights": [w / 2 for w in UNIT],
+        "mass": ASKED["mass"],
+    },
+    "replicate": {"task": lambda rng: {"a": rng.random()}, "n_replicates": 2, **RUN},
+    "reweight": {"weights": UNIT, "bounds": Y, "k": 0.95},
+    "sigmoid_weights": {"risk": UNIT, "c_min": 1.0, "c_max": 1.5, "slope": 0.8},
+    "top_code": {"y": Y, "threshold": 10.0, "replacement": "mean"},
+    "weighted_likelihood": {"name": "y", "logp": pt.zeros(6), "weights": UNIT},
+    "plots.bounds_against_weights": {"weights": UNIT, "bounds": Y, "name": "LW"},
+    "plots.risks_before_after": {
+        "before": UNIT,
+        "after": UNIT,
+        "name": "LW",
+        "rise": 0.25,
+        "limit": 0.5,
+    },
+    "plots.synthetic_against_data": {
+        "y": Y,
+        "released": OTHER,
+        "name": "LW",
+        "unit": "dollars",
+    },
+    "plots.weights_against_values": {
+        "y": Y,
+        "weights": UNIT,
+        "name": "LW",
+        "xlabel": "Income",
+    },
+    "plots.weights_before_after": {"before": UNIT, "after": UNIT, "name": "LW"},
+}
+PENDING = {
+    name: "its arguments are not yet checked" for name in CALLS if "plots." in name
+}
+NO_NUMBERS = {
+    "Synthesizer": "abstract",
+    "Synthesizer.log_likelihood": "takes a fit",
+    "Synthesizer.record_terms": "takes a fit",
+    "MixtureSynthesizer.synthesize": "takes the numbers of Synthesizer.synthesize",
+    "pointwise_log_likelihood": "takes a fit",
+    "plots.intervals": "takes a table of what bootstrap_interval returns",
+    "plots.violins": "takes a dict of series",
+    "cache.on": "takes a path",
+    "cache.off": "takes nothing",
+    "cache.clear": "takes nothing",
+    "cache.stored": "takes a key and a function",
+    "datasets.read_consumer_expenditure": "takes a path",
+    "datasets.read_doctorate_recipients": "takes a path",
+} | {
+    f"Synthesizer.{name}": "called by the package alone, with what it has checked"
+    for name in (
+        "add_likelihood",
+        "build_model",
+        "complete_fit",
+        "draw_dataset",
+        "record_term",
+        "sampling_data",
+    )
+}
+# A valid call compiles; bad numbers are refused before, unless they follow the model.
+COMPILES = {
+    "Synthesizer.fit",
+    "calibrate_reweighting",
+    "local_to_global",
+    "match_scalar_weight",
+}
+COMPILES_FIRST = {"adjust_draws", "information", "pseudo_mle"}
+# Documented types that are no numbers, or have tests of their own.
+NO_NUMBER_TYPES = {
+    "Synthesizer",
+    "Synthesizer or pm.Model",
+    "TensorVariable, shape (n,)",
+    "callable",
+    "callable, optional",
+    "path-like, optional",
+    "str",
+    "str, optional",
+    "xarray.DataTree",
+    "matplotlib.axes.Axes, optional",
+}
+KINDS = {
+    r"((DataFrame|float) or )?array-like(, shape.*)?$": "array",
+    r"array-like of int, shape \(n,\)$": "counts",
+    r"float(, optional)?$": "number",
+    r"int(, optional)?$": "whole",
+    r"bool$": "flag",
+    r"\{.*\}$": "choice",
+}
+# Where the name says more than the type.
+KIND_OF_NAME = {
+    "random_seed": "seed",
+    "patterns": None,  # labels
+    "interval": "array",
+    "reference": "array",
+    "n_jobs": None,  # joblib's
+    "progressbar": None,  # PENDING: taken as a truth value
+}
+
+
+def public_names():
+    """Return what `pseudopost` shows: functions, classes and documented methods."""
+    names = {}
+    for name in pp.__all__:
+        item = getattr(pp, name)
+        if inspect.ismodule(item):
+            for inner, function in inspect.getmembers(item, inspect.isfunction):
+                if not inner.startswith("_") and function.__module__ == item.__name__:
+                    names[f"{name}.{inner}"] = function
+        elif not (inspect.isclass(item) and issubclass(item, (tuple, Warning))):
+            names[name] = item
+            methods = vars(item).items() if inspect.isclass(item) else ()
+            for inner, method in methods:
+                shown = inspect.isfunction(method) and not inner.startswith("_")
+                if shown and method.__doc__:
+                    names[f"{name}.{inner}"] = method
+    return names
+
+
+PUBLIC = public_names()
+
+
+def documented(name):
+    """Return the types of all parameters, by name, as its docstring has them."""
+    text = inspect.getdoc(PUBLIC[name])
+    parts = re.split(r"^(\w+)\n-+\n", text, flags=re.M)
+    section = dict(zip(parts[1::2], parts[2::2], strict=True)).get("Parameters", "")
+    types = {}
+    entries = re.findall(r"^(\w.*?)(?: : (.*))?\n((?: .*\n)*)", section + "\n", re.M)
+    for names, kind, text in entries:
+        for parameter in names.split(", "):
+            if not kind:
+                (other,) = re.findall(r"As in :func:`(\w+)`", text)
+                types[parameter] = documented(other)[parameter]
+            else:
+                types[parameter] = kind
+    return types
+
+
+def kind_of(parameter, documented_type):
+    """Return a kind of numbers, or None; raise if the type is not understood."""
+    if parameter in KIND_OF_NAME:
+        return KIND_OF_NAME[parameter]
+    if documented_type in NO_NUMBER_TYPES:
+        return None
+    (kind,) = (k for pattern, k in KINDS.items() if re.match(pattern, documented_type))
+    return kind
+
+
+def cases(*kinds, refused=False):
+    """Return functions and their arguments of these kinds, for parametrize."""
+    found = []
+    for name in sorted(set(CALLS) - set(PENDING)):
+        slow = name in COMPILES_FIRST or (name in COMPILES and not refused)
+        marks = [pytest.mark.slow] if slow else []
+        for parameter, text in documented(name).items():
+            if kind_of(parameter, text) in kinds:
+                case = pytest.param(name, parameter, marks=marks)
+                found.append(case)
+    return pytest.mark.parametrize(("name", "parameter"), found)
+
+
+def call(name, **changed):
+    owner, _, method = name.partition(".")
+    if owner == "Synthesizer":
+        function = getattr(POISSON, method)
+    elif owner == "plots":
+        function = on_new_axes(PUBLIC[name])
+    else:
+        function = {"weighted_likelihood": weighted_likelihood}.get(name, PUBLIC[name])
+    return function(**CALLS[name] | changed)
+
+
+def outcome(name, **changed):
+    """Return the numbers of a result; else what the error or warning says."""
+    try:
+        return numbers_of(call(name, **changed))
+    except (ValueError, UserWarning) as problem:
+        found = problem
+    if isinstance(found, ValueError):
+        assert re.match(rf"({'|'.join(documented(name))})\b", str(found)), found
+    else:
+        assert "\nWarns\n" in inspect.getdoc(PUBLIC[name])
+    return str(found)
+
+
+def numbers_of(result):
+    """Return every number in a result, in arrays."""
+    if isinstance(result, pp.Synthesizer):
+        result = [vars(result).get(k) for k in ("y", "X", "log_y", "shape", "rate")]
+    if isinstance(result, Axes):
+        result = [c.get_offsets() for c in result.collections]
+    if isinstance(result, xr.DataTree):
+        result = result["posterior"].to_dataset()
+    if isinstance(result, xr.Dataset):
+        result = [result[key].to_numpy() for key in result]
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, pd.DataFrame):
+        result = [result[key].to_numpy() for key in result]
+    if isinstance(result, (list, tuple)):
+        return [array for part in result for array in numbers_of(part)]
+    if result is None or isinstance(result, str):
+        return []
+    array = np.asarray(result)
+    return [array] if array.dtype.kind in "biuf" else []
+
+
+def assert_equal(found, expected):
+    assert isinstance(found, str) == isinstance(expected, str), (found, expected)
+    if not isinstance(found, str):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def assert_refused(name, parameter, value):
+    with pytest.raises(ValueError, match=rf"^{parameter}\b"):
+        call(name, **{parameter: value})
+
+
+@pytest.fixture
+def _nothing_is_compiled(monkeypatch, request):
+    def compile_pymc_model(*args, **settings):
+        pytest.fail("a bad argument got as far as the compiler")
+
+    monkeypatch.setattr(nutpie, "compile_pymc_model", compile_pymc_model)
+
+
+refuses = pytest.mark.usefixtures("_nothing_is_compiled")
+
+
+def test_every_public_name_has_a_call():
+    assert set(PUBLIC) == set(CALLS) | set(NO_NUMBERS)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_docstring_says_what_every_parameter_is(name):
+    named = list(inspect.signature(PUBLIC[name]).parameters.values())
+    named = [p.name for p in named if p.kind != p.VAR_KEYWORD and p.name != "self"]
+    assert sorted(documented(name)) == sorted(named)
+    for parameter, text in documented(name).items():
+        kind = kind_of(parameter, text)
+        assert not kind or parameter in CALLS[name], f"{parameter} is never given"
+
+
+FLOATS = ("f2", "f4", "f8", "g")
+INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+PANDAS = ("Float32", "Float64", "float32", "double[pyarrow]")
+PANDAS_INTEGERS = ("Int8", "UInt64", "Int64", "int64[pyarrow]")
+BOOLS = ("boolean", "bool")
+# How finely values are drawn: floats of every size hold eighths exactly.
+STEPS = {"eighths": 8, "whole": 1, "truth values": 1}
+IN_UNIT = {"weights", "risk", "before", "after", "start", "theta"}
+SUM_TO_ONE = {"mass", "shares"}
+objects = np.vectorize(lambda value, of: of(value), otypes=[object])
+
+
+def values_of(name, parameter, grid):
+    """Draw other values for an array argument, most of them valid."""
+    base = np.array(CALLS[name][parameter], dtype=float)
+    if parameter in SUM_TO_ONE:
+        one = base if grid == "eighths" else np.eye(base.size)[0]
+        return st.permutations(one).map(np.array)
+    high = 1 if parameter in IN_UNIT or grid == "truth values" else 100
+    integers = st.integers(0, high * STEPS[grid])
+    return st.lists(integers, min_size=base.size, max_size=base.size).map(
+        lambda drawn: np.reshape(drawn, base.shape) / STEPS[grid]
+    )
+
+
+def containers(array, grid, files):
+    """Return the same numbers in everything that is taken as numbers."""
+
+    def pandas(values, dtype=None):
+        if array.ndim == 1:
+            return pd.Series(values, dtype=dtype)
+        # Of synthetic data sets, a data frame has one in each column.
+        return pd.DataFrame(values.T if files else values, dtype=dtype)
+
+    made = {
+        "list": array.tolist(),
+        **{dtype: array.astype(dtype) for dtype in FLOATS},
+        "masked": np.ma.array(array, mask=np.zeros(array.shape)),
+        "Decimal": objects(array, Decimal),
+        "Fraction": objects(array, Fraction),
+        "xarray": xr.DataArray(array),
+    }
+    if grid != "eighths":
+        made |= {dtype: array.astype(dtype) for dtype in INTEGERS}
+        made["integers"] = array.astype(int).tolist()
+    if grid == "truth values":
+        made |= {"truth values": array.astype(bool), "True": (array == 1).tolist()}
+    if array.ndim == 0:
+        return made
+    made["tuple"] = tuple(array.tolist())
+    made |= {dtype: pandas(array, dtype) for dtype in PANDAS}
+    made["sparse"] = pandas(array, pd.SparseDtype(float))
+    made["objects"] = pandas(objects(array, Fraction))
+    if grid != "eighths":
+        made |= {dtype: pandas(array.astype(int), dtype) for dtype in PANDAS_INTEGERS}
+        made["sparse integers"] = pandas(array.astype(int), pd.SparseDtype(int))
+    if grid == "truth values":
+        made |= {dtype: pandas(array.astype(bool), dtype) for dtype in BOOLS}
+    return made
+
+
+@cases("array", "counts")
+@examples(3)
+@given(data=st.data())
+def test_numbers_may_come_in_anything(name, parameter, data):
+    grids = list(STEPS)
+    if kind_of(parameter, documented(name)[parameter]) == "counts":
+        grids = ["whole"]
+    grid = data.draw(st.sampled_from(grids))
+    values = data.draw(values_of(name, parameter, grid))
+    expected = outcome(name, **{parameter: values})
+    made = containers(values, grid, files=parameter == "synthetic")
+    for kind, value in made.items():
+        before = np.asarray(value).tolist()
+        found = outcome(name, **{parameter: value})
+        assert np.asarray(value).tolist() == before, f"{kind} was changed"
+        assert_equal(found, expected)
+        if isinstance(value, (np.ndarray, pd.Series)) and not isinstance(found, str):
+            for array in found:
+                assert not np.may_share_memory(array, np.asarray(value)), kind
+
+
+@cases("array", "counts", refused=True)
+@refuses
+def test_what_is_no_number_is_refused(name, parameter):
+    for value, expected in CASES.values():
+        if expected is REFUSED:
+            assert_refused(name, parameter, value)
+    if kind_of(parameter, documented(name)[parameter]) == "counts":
+        assert_refused(name, parameter, [True, False])
+
+
+NO_NUMBER = ["1", b"1", 1j, pd.Timestamp("2026-01-01"), pd.Timedelta("1D"), {1}, 2**64]
+
+
+def with_one(name, parameter, value, dtype=object):
+    """Put a value at each place of an array argument, one place after the other."""
+    base = CALLS[name][parameter]
+    for place in np.ndindex(np.shape(base)):
+        array = np.array(base, dtype=dtype)
+        array[place] = value
+        yield array
+
+
+@cases("array", "counts", refused=True)
+@refuses
+def test_one_that_is_no_number_is_refused(name, parameter):
+    for value in NO_NUMBER:
+        for array in with_one(name, parameter, value):
+            assert_refused(name, parameter, array)
+            assert_refused(name, parameter, array.tolist())
+
+
+# Documented results that are not finite.
+INFINITE = {
+    "lipschitz_bounds": "infinite for a record whose log-likelihood is not finite",
+    "epsilon": "infinite if a bound is",
+    "combine_partially_synthetic": "(infinite if b is 0)",
+}
+
+
+def assert_sound(name, found):
+    """Raise if a result has NaN, or an infinity that is not documented."""
+    if isinstance(found, str):
+        return
+    text = " ".join(inspect.getdoc(PUBLIC[name]).split())
+    assert INFINITE.get(name, "") in text
+    for array in found:
+        bad = np.isnan(array) if name in INFINITE else ~np.isfinite(array)
+        assert not bad.any(), found
+
+
+MISSING = (np.nan, np.inf, -np.inf, None, pd.NA)
+
+
+@cases("array", "counts")
+def test_missing_and_infinite_values_do_not_get_through(name, parameter):
+    for value in MISSING:
+        for array in with_one(name, parameter, value):
+            assert_sound(name, outcome(name, **{parameter: array}))
+
+
+EXTREMES = (1e308, -1e308, 1.7e308, 5e-324, 1e-160, 0.0, -0.0, 2.0**53, 1e16, -1.0)
+
+
+@st.composite
+def arguments_with_extremes(draw, name):
+    """Change some numbers, in any of the arguments."""
+    changed = {}
+    for parameter, text in documented(name).items():
+        kind = kind_of(parameter, text)
+        if kind == "number" and draw(st.booleans()):
+            changed[parameter] = draw(st.sampled_from(EXTREMES))
+        if kind in ("array", "counts"):
+            array = np.array(CALLS[name][parameter], dtype=float)
+            places = st.integers(0, array.size - 1)
+            for place in draw(st.lists(places, max_size=3, unique=True)):
+                array.flat[place] = draw(st.sampled_from(EXTREMES))
+            changed[parameter] = array
+    return changed
+
+
+WITH_NUMBERS = [
+    pytest.param(name, marks=[pytest.mark.slow] if name in COMPILES_FIRST else [])
+    for name in sorted(set(CALLS) - set(PENDING) - COMPILES)
+]
+
+
+@pytest.mark.parametrize("name", WITH_NUMBERS)
+@examples(20)
+@given(data=st.data())
+def test_extreme_numbers_are_named_or_have_sound_results(name, data):
+    changed = data.draw(arguments_with_extremes(name))
+    assert_sound(name, outcome(name, **changed))
+
+
+NO_SINGLE_NUMBER = (
+    st.sampled_from([True, False, np.True_, 1j, np.nan, np.inf, -np.inf, pd.NA, pd.NaT])
+    | st.text(max_size=3)
+    | st.integers(-99, 99).map(str)
+    | st.binary(max_size=2)
+    | st.complex_numbers()
+    | st.lists(st.floats(), max_size=2)
+    | st.sets(st.integers(), max_size=2)
+    | st.floats().map(lambda x: np.array([x]))
+    | st.dates()
+    | st.timedeltas()
+    | st.integers(min_value=10**310)
+)
+NO_COUNT = NO_SINGLE_NUMBER | st.floats() | st.integers(max_value=0)
+WRONG = {
+    "number": NO_SINGLE_NUMBER,
+    "whole": NO_COUNT.filter(lambda x: not isinstance(x, int) or x < 1),
+    "seed": NO_SINGLE_NUMBER
+    | st.floats()
+    | st.integers(max_value=-1)
+    | st.integers(min_value=2**63),
+    "flag": st.sampled_from(["no", "", 0, 1, 1.0, None, pd.NA, [True]]) | st.text(),
+    "choice": st.sampled_from([None, 0, True, ["a"], {"a": 1}]) | st.text(max_size=3),
+}
+
+
+@cases(*WRONG, refused=True)
+@refuses
+@examples(10)
+@given(data=st.data())
+def test_a_wrong_single_value_is_refused(name, parameter, data):
+    text = documented(name)[parameter]
+    wrong = WRONG[kind_of(parameter, text)]
+    if "optional" not in text:
+        wrong = st.none() | wrong
+    assert_refused(name, parameter, data.draw(wrong))
+
+
+@cases("whole", refused=True)
+@refuses
+def test_requests_without_end_are_refused(name, parameter):
+    if name not in COMPILES:
+        assert_sound(name, outcome(name, **{parameter: 2**70}))
