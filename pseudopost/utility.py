@@ -174,9 +174,8 @@ def interval_overlap(interval, reference):
     >>> float(pp.interval_overlap((0, 4), (1, 2)))
     0.625
     """
-    (low, high), (low_0, high_0) = (
-        np.asarray(i[-2:], dtype=float) for i in (interval, reference)
-    )
+    low, high = _as_ends(interval, "interval")
+    low_0, high_0 = _as_ends(reference, "reference")
     if not (np.all(high > low) and np.all(high_0 > low_0)):
         raise ValueError(
             "interval and reference must have upper ends above their lower ends; "
@@ -188,6 +187,14 @@ def interval_overlap(interval, reference):
     check_finite(length_0, "reference", "its length")
     common = np.maximum(0, np.minimum(high, high_0) - np.maximum(low, low_0))
     return (common / length + common / length_0) / 2
+
+
+def _as_ends(interval, name):
+    """Return the last two of a few numbers or arrays, or raise."""
+    ends = as_array(interval, name)
+    if ends.ndim == 0 or len(ends) < 2:
+        raise ValueError(f"{name} must have two ends; got {interval!r:.80}")
+    return ends[-2:]
 
 
 class Combined(NamedTuple):
