@@ -50,8 +50,10 @@ def affinity(log_ratio, weights, *, mass=None):
             f"log_ratio must have shape (q,) or ({len(weights)}, q); got "
             f"{log_ratio.shape}"
         )
+    if np.isnan(log_ratio).any():
+        raise ValueError("log_ratio must not be missing")
     mass = as_mass(mass, log_ratio.shape[-1])
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         found = np.exp(weights[:, None] * log_ratio) @ mass
     check_finite(found, "log_ratio", "the exponential of a weight times it")
     return found
@@ -99,4 +101,7 @@ def renyi_divergence(log_ratio, weights, *, mass=None):
     if (weights == 1).any():
         record = int(np.argmax(weights == 1))
         raise ValueError(f"weights must lie in [0, 1); record {record} has 1")
-    return np.log(affinity(log_ratio, weights, mass=mass)) / (weights - 1)
+    with np.errstate(divide="ignore"):
+        found = np.log(affinity(log_ratio, weights, mass=mass)) / (weights - 1)
+    check_finite(found, "log_ratio", "the logarithm of the affinity")
+    return found
