@@ -235,7 +235,8 @@ def combine_partially_synthetic(estimates, variances, *, level=0.95):
     -------
     Combined
         Mean :math:`\bar q`, variance :math:`T = \bar u + b / m`, its degrees of freedom
-        :math:`(m - 1) (1 + m \bar u / b)^2` (infinite if b is 0), and the two ends.
+        :math:`(m - 1) (1 + m \bar u / b)^2` (infinite if b is 0, or as good as 0), and
+        the two ends.
 
     Raises
     ------
@@ -266,11 +267,12 @@ def combine_partially_synthetic(estimates, variances, *, level=0.95):
         between = estimates.var(ddof=1)
     variance = within + between / m
     check_finite([mean, variance], "estimates and variances", "their mean or variance")
-    df = (m - 1) * (1 + m * within / between) ** 2 if between > 0 else np.inf
-    half = stats.t.ppf((1 + level) / 2, df) * np.sqrt(variance)
-    return Combined(
-        float(mean), float(variance), float(df), float(mean - half), float(mean + half)
-    )
+    with np.errstate(over="ignore"):
+        df = (m - 1) * (1 + m * within / between) ** 2 if between > 0 else np.inf
+        half = stats.t.ppf((1 + level) / 2, df) * np.sqrt(variance)
+        ends = mean - half, mean + half
+    check_finite(ends, "estimates and variances", "an end of the interval")
+    return Combined(*map(float, (mean, variance, df, *ends)))
 
 
 class ECDFDistance(NamedTuple):
