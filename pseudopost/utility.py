@@ -440,13 +440,16 @@ def propensity_score_mse(confidential, synthetic, unchanged=None):
             )
         columns = np.column_stack([columns, np.tile(same, (2, 1))])
     # Orthonormal columns: their units and combinations do not matter to the fit.
-    columns = columns - columns.mean(axis=0)
-    columns = columns / np.where(columns.any(axis=0), columns.std(axis=0), 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns = columns - columns.mean(axis=0)
+        spread = columns.std(axis=0)
+    check_finite(spread, "confidential and synthetic", "the spread of a column")
+    columns = columns / np.where(spread > 0, spread, 1)
     Q, R = np.linalg.qr(columns)
     if np.abs(np.diag(R)).min() < 1e-8 * np.sqrt(N):
         raise ValueError(
-            "columns must be linearly independent, and none constant; "
-            f"of {R.shape[1]} only {np.linalg.matrix_rank(R, rtol=1e-8)} are"
+            "confidential and synthetic must have linearly independent columns, none "
+            f"constant; of {R.shape[1]} only {np.linalg.matrix_rank(R, rtol=1e-8)} are"
         )
     Q = np.column_stack([np.ones(N), np.sqrt(N) * Q])
 
