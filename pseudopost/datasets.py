@@ -151,7 +151,7 @@ def negative_binomial_mixture(
     Parameters
     ----------
     n : int
-        Number of records.
+        Number of records, at most ten million.
     mu, phi : array-like, shape (K,)
         Means and dispersions of the components, above 0; their variances are mu + mu^2
         / phi.
@@ -190,7 +190,7 @@ def negative_binomial_mixture(
     phi = as_vector(phi, "phi", length=len(shares), low=np.finfo(float).tiny)
     random_seed = as_seed(random_seed)
     rng = np.random.default_rng(random_seed)
-    component = rng.choice(len(shares), size=as_count(n, "n"), p=shares)
+    component = rng.choice(len(shares), size=as_count(n, "n", high=10**7), p=shares)
     mu, phi = mu[component], phi[component]
     counts = rng.negative_binomial(phi, phi / (phi + mu))
     return _with_seed(pd.Series(counts, name="count"), random_seed)
@@ -215,7 +215,7 @@ def lognormal_mixture(
     Parameters
     ----------
     n : int
-        Number of records.
+        Number of records, at most ten million.
     shares : array-like, shape (2,)
         Probabilities of the components.
     spread : array-like, shape (2,)
@@ -251,7 +251,7 @@ def lognormal_mixture(
     >>> int(records["x7"].nunique())
     3
     """
-    n = as_count(n, "n", low=2)
+    n = as_count(n, "n", low=2, high=10**7)
     shares = _as_shares(shares, length=2)
     spread = as_vector(spread, "spread", length=2, low=0)
     noise = as_vector(noise, "noise", length=2, low=0)
@@ -289,8 +289,8 @@ def consumer_expenditure(n=6208, random_seed=None):
     Parameters
     ----------
     n : int
-        Number of records. Far above 6,208 several share the smallest and the largest
-        income.
+        Number of records, at most ten million. Far above 6,208 several share the
+        smallest and the largest income.
     random_seed : int, optional
         Seed from 0 to 2**63 - 1; by default a new one from the operating system. The
         result keeps it in ``attrs["random_seed"]``.
@@ -325,7 +325,7 @@ def consumer_expenditure(n=6208, random_seed=None):
     >>> round(float(people["income"].median()), -3)
     50000.0
     """
-    n = as_count(n, "n")
+    n = as_count(n, "n", high=10**7)
     random_seed = as_seed(random_seed)
     rng = np.random.default_rng(random_seed)
 
@@ -497,7 +497,7 @@ def doctorate_salary(n=1000, random_seed=None):
     Parameters
     ----------
     n : int
-        Number of records.
+        Number of records, at most ten million.
     random_seed : int, optional
         Seed from 0 to 2**63 - 1; by default a new one from the operating system. The
         result keeps it in ``attrs["random_seed"]``.
@@ -526,7 +526,7 @@ def doctorate_salary(n=1000, random_seed=None):
     >>> round(float(y.mean()), -4)
     110000.0
     """
-    n = as_count(n, "n")
+    n = as_count(n, "n", high=10**7)
     random_seed = as_seed(random_seed)
     rng = np.random.default_rng(random_seed)
     share = (rng.permutation(n) + rng.random(n)) / n
