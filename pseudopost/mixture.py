@@ -17,6 +17,7 @@ from pseudopost._checks import (
     as_count,
     as_number,
     as_vector,
+    check_finite,
     labels_of,
 )
 from pseudopost.likelihood import by_draw, draws_of
@@ -127,6 +128,8 @@ class MixtureSynthesizer(Synthesizer):
         self.shift = as_number(shift, "shift")
         self.n_components = as_count(n_components, "n_components", high=1000)
         self.min_sigma = as_number(min_sigma, "min_sigma", low=0, open_low=True)
+        with np.errstate(over="ignore"):
+            check_finite(self.y + self.shift, "shift", "a value plus it")
         low = int(np.argmin(self.y))
         if self.y[low] + self.shift <= 0:
             raise ValueError(
@@ -398,6 +401,7 @@ def design_matrix(X, n):
            [1., 4., 0.],
            [1., 2., 1.]])
     """
+    n = as_count(n, "n")
     if not isinstance(X, pd.DataFrame):
         X = as_array(X, "X")
         if X.ndim != 2:
@@ -410,7 +414,10 @@ def design_matrix(X, n):
     def add(name, values):
         if name in columns:
             raise ValueError(f"X must give distinct names; {name!r} is there twice")
-        if np.ptp(values) == 0:
+        with np.errstate(over="ignore"):
+            spread = np.ptp(values)
+        check_finite(spread, "X", f"the spread of column {name!r}")
+        if spread == 0:
             raise ValueError(f"X must vary; column {name!r} is constant")
         columns[name] = values
 
