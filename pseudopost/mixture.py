@@ -1,5 +1,7 @@
 """The mixture of regressions of P1 and P2."""
 
+import numbers
+from decimal import Decimal
 from types import MappingProxyType
 from typing import override
 
@@ -427,7 +429,7 @@ def design_matrix(X, n):
             raise ValueError(
                 f"X must not be missing; record {np.argmax(missing)} of {name!r} is"
             )
-        if infer_dtype(column) in NUMBERS:
+        if _has_numbers(column):
             add(str(name), as_vector(column, f"X[{name!r}]"))
             continue
         column = column.astype("category")
@@ -447,3 +449,11 @@ def design_matrix(X, n):
             f"X must have no more coefficients than records; got {len(columns)} for {n}"
         )
     return np.column_stack(list(columns.values())), list(columns), baselines
+
+
+def _has_numbers(column):
+    kind = infer_dtype(column)
+    return kind in NUMBERS or (
+        kind.startswith("mixed")
+        and all(isinstance(value, (numbers.Real, Decimal)) for value in column)
+    )
