@@ -85,7 +85,8 @@ def bootstrap_interval(
     Raises
     ------
     ValueError
-        If a value is missing or not finite, or an argument is out of range.
+        If a value, the statistic or an end is not finite, or an argument is out of
+        range.
 
     References
     ----------
@@ -120,26 +121,29 @@ def bootstrap_interval(
     random_seed = as_seed(random_seed)
     rng = np.random.default_rng(random_seed)
     batch = max(1, VALUES_AT_ONCE // synthetic.shape[1])
-    replicates = [
-        stats.bootstrap(
-            (data,),
-            statistic,
-            n_resamples=n_resamples,
-            batch=batch,
-            method="percentile",
-            rng=rng,
-        ).bootstrap_distribution
-        for data in synthetic
-    ]
     tails = [(1 - level) / 2, (1 + level) / 2]
-    if pooled:
-        low, high = np.quantile(np.concatenate(replicates, axis=-1), tails, axis=-1)
-    else:
-        low, high = np.mean(
-            [np.quantile(r, tails, axis=-1) for r in replicates], axis=0
-        )
-    estimate = np.mean([statistic(data) for data in synthetic], axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        replicates = [
+            stats.bootstrap(
+                (data,),
+                statistic,
+                n_resamples=n_resamples,
+                batch=batch,
+                method="percentile",
+                rng=rng,
+            ).bootstrap_distribution
+            for data in synthetic
+        ]
+        if pooled:
+            low, high = np.quantile(np.concatenate(replicates, axis=-1), tails, axis=-1)
+        else:
+            low, high = np.mean(
+                [np.quantile(r, tails, axis=-1) for r in replicates], axis=0
+            )
+        estimate = np.mean([statistic(data) for data in synthetic], axis=0)
     interval = Interval(estimate, low, high)
+    if not np.isfinite(interval).all():
+        raise ValueError(f"statistic must be finite for these data; got {interval}")
     interval.random_seed = random_seed
     return interval
 

@@ -353,7 +353,7 @@ def numbers_of(result):
     if result is None or isinstance(result, str):
         return []
     array = np.asarray(result)
-    return [array] if array.dtype.kind in "biuf" else []
+    return [array] if array.dtype.kind in "iuf" else []
 
 
 def assert_equal(found, expected):
