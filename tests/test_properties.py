@@ -66,6 +66,7 @@ FIT = by_hand(POISSON, np.ones(6))
 WEIGHTED = by_hand(POISSON, UNIT)
 SAMPLING = {"draws": 4, "tune": 4, "chains": 1}
 FILES = [OTHER, Y]
+RATIOS = [*zip(Y, OTHER, strict=True)]
 BALL = {"radius": 0.2, "ball": "absolute"}
 PATTERNS = {"patterns": list("uuvuvv")}
 LINE = {"scale": 1.5, "offset": -0.25}
@@ -86,7 +87,7 @@ CALLS = {
     "Synthesizer.synthesize": {"fit": FIT, "n_datasets": 2, "random_seed": 1},
     "adjust_draws": {"model": POISSON, "fit": WEIGHTED, "weights": UNIT},
     "adjust_weights": {"weights": UNIT, **LINE},
-    "affinity": {"log_ratio": Y, "weights": UNIT, "mass": ASKED["mass"]},
+    "affinity": {"log_ratio": RATIOS, "weights": UNIT, "mass": [0.25, 0.75]},
     "ball_ends": {"y": Y, **BALL},
     "bootstrap_interval": {
         "synthetic": FILES,
@@ -160,9 +161,9 @@ CALLS = {
     "propensity_score_mse": {"confidential": Y, "synthetic": OTHER, "unchanged": UNIT},
     "pseudo_mle": {**ASKED, "start": [2.0]},
     "renyi_divergence": {
-        "log_ratio": Y,
+        "log_ratio": RATIOS,
         "weights": [w / 2 for w in UNIT],
-        "mass": ASKED["mass"],
+        "mass": [0.25, 0.75],
     },
     "replicate": {"task": lambda rng: {"a": rng.random()}, "n_replicates": 2, **RUN},
     "reweight": {"weights": UNIT, "bounds": Y, "k": 0.95},
@@ -633,6 +634,8 @@ ALIGNED = {
     "pairwise_weights": ("y", "synthetic", "patterns"),
     "lipschitz_bounds": ("log_likelihood", "weights"),
     "reweight": ("weights", "bounds"),
+    "affinity": ("weights", "log_ratio"),
+    "renyi_divergence": ("weights", "log_ratio"),
     "MixtureSynthesizer": ("y", "X"),
     "pseudo_mle": ("model", "weights", "mass"),
     "information": ("model", "weights", "mass"),
