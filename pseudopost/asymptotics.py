@@ -139,6 +139,8 @@ def pseudo_mle(model, weights=None, *, mass=None, start=None, name="y"):
     if not mass @ weights > 0:
         raise ValueError("mass must not be 0 wherever weights are above 0")
     share = mass * weights / (mass @ weights)
+    if start is not None:
+        check_finite(likelihood.curvature(theta, share), "start", "the curvature there")
 
     def negative(function):
         return lambda theta: -function(theta, share)
