@@ -171,7 +171,7 @@ def containers(array, grid, files):
 
 
 @cases("array", "counts")
-@examples(3)
+@examples(2)
 @given(data=st.data())
 def test_numbers_may_come_in_anything(name, parameter, data):
     grids = list(STEPS)
@@ -313,7 +313,7 @@ WRONG = {
 
 @cases(*WRONG, refused=True)
 @refuses
-@examples(10)
+@examples(8)
 @given(data=st.data())
 def test_a_wrong_single_value_is_refused(name, parameter, data):
     text = documented(name)[parameter]
