@@ -85,8 +85,7 @@ def bootstrap_interval(
     Raises
     ------
     ValueError
-        If a value, the statistic or an end is not finite, or an argument is out of
-        range.
+        If a value or the statistic is not finite, or an argument is out of range.
 
     References
     ----------
