@@ -23,26 +23,37 @@ def as_array(values, name, bools=True):
     The first page of the reference has a table of what is taken as a number.
     """
     try:
-        given = _from_pandas(values)
-        if given.dtype.kind == "O":
-            flat = np.where(np.ma.getmaskarray(given), None, given.data).ravel()
-            array = np.array([_number(value, bools) for value in flat], dtype=float)
-            array = array.reshape(given.shape)
-            whole = [value for value in flat if isinstance(value, numbers.Integral)]
-        elif given.dtype.kind in ("biuf" if bools else "iuf"):
-            array = np.ma.filled(np.ma.array(given, dtype=float, copy=True), np.nan)
-            whole = given.compressed() if given.dtype.kind in "iu" else ()
-        else:
-            raise TypeError
+        array, whole = _floats(values, bools)
     except (OverflowError, TypeError, ValueError):
         raise ValueError(f"{name} must be numbers; got {quoted(values)}") from None
+    _check_exact(whole, name)
+    return array
+
+
+def _floats(values, bools):
+    """Return numbers as floats, and those that were whole numbers as they are."""
+    parts = values if isinstance(values, (list, tuple)) else [values]
+    if any(isinstance(part, (bytes, bytearray)) for part in parts):
+        raise TypeError  # NumPy would take their codes
+    given = _from_pandas(values)
+    if given.dtype.kind == "O":
+        flat = np.where(np.ma.getmaskarray(given), None, given.data).ravel()
+        array = np.array([_number(value, bools) for value in flat], dtype=float)
+        whole = [value for value in flat if isinstance(value, numbers.Integral)]
+        return array.reshape(given.shape), whole
+    if given.dtype.kind not in ("biuf" if bools else "iuf"):
+        raise TypeError
+    array = np.ma.filled(np.ma.array(given, dtype=float, copy=True), np.nan)
+    return array, given.compressed() if given.dtype.kind in "iu" else ()
+
+
+def _check_exact(whole, name):
+    """Raise if a whole number has neighbours that are no floats."""
     if len(whole):
         largest = max(np.max(whole), np.min(whole), key=lambda value: abs(int(value)))
-        if abs(int(largest)) > 2**53:  # not every neighbour is a float
-            raise ValueError(
-                f"{name} must not exceed 2**53; got {quoted(int(largest))}"
-            )
-    return array
+        if abs(int(largest)) > 2**53:
+            rule = f"{name} must not exceed 2**53"
+            raise ValueError(f"{rule}; got {quoted(int(largest))}")
 
 
 def _from_pandas(values):
@@ -51,8 +62,9 @@ def _from_pandas(values):
     if isinstance(dtype, pd.api.extensions.ExtensionDtype):
         if isinstance(dtype, pd.SparseDtype):
             return np.ma.asarray(np.asarray(values))
-        if not pd.api.types.is_numeric_dtype(dtype):  # text, categories, dates
-            raise TypeError
+        kinds = pd.api.types
+        if not (kinds.is_numeric_dtype(dtype) or kinds.is_bool_dtype(dtype)):
+            raise TypeError  # text, categories, dates
         series = pd.Series(values)
         plain = series.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
         return np.ma.array(plain, mask=series.isna().to_numpy())
@@ -120,11 +132,13 @@ def as_number(
     ends = "(" if open_low else "[", ")" if open_high else "]"
     rule = f"{name} must be a finite number in {ends[0]}{low}, {high}{ends[1]}"
     try:
-        if isinstance(value, (bool, np.bool_, str, bytes)):
+        array, whole = _floats(value, bools=False)
+        if array.ndim:
             raise TypeError
-        number = float(value)
     except (OverflowError, TypeError, ValueError):
         raise ValueError(f"{rule}; got {quoted(value)}") from None
+    _check_exact(whole, name)
+    number = float(array)
     too_low = number <= low if open_low else number < low
     too_high = number >= high if open_high else number > high
     if not np.isfinite(number) or too_low or too_high:

@@ -7,7 +7,13 @@ import pandas as pd
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from pseudopost._checks import as_vector, check_weights_of
+from pseudopost._checks import (
+    aligned,
+    as_vector,
+    check_finite,
+    check_weights_of,
+    labels_of,
+)
 from pseudopost.likelihood import derivatives_of
 
 # The search has converged when Newton's next step changes no parameter by more than
@@ -126,11 +132,15 @@ def pseudo_mle(model, weights=None, *, mass=None, start=None, name="y"):
     3.0
     """
     likelihood = derivatives_of(model, name)
-    weights, mass = likelihood.measure(weights, mass, getattr(model, "index", None))
+    weights, mass = likelihood.measure(*_in_order(model, weights, mass))
     theta = likelihood.start
     if start is not None:
         theta = likelihood.point(start, "start")
+    if not mass @ weights > 0:
+        raise ValueError("mass must not be 0 wherever weights are above 0")
     share = mass * weights / (mass @ weights)
+    if start is not None:
+        check_finite(likelihood.curvature(theta, share), "start", "the curvature there")
 
     def negative(function):
         return lambda theta: -function(theta, share)
@@ -227,16 +237,18 @@ def information(model, theta, weights=None, *, mass=None, weight_map=None, name=
     if mass is not None and weight_map is not None:
         raise ValueError("weight_map is for a file of records; leave out mass")
     likelihood = derivatives_of(model, name)
-    weights, mass = likelihood.measure(weights, mass, getattr(model, "index", None))
+    weights, mass = likelihood.measure(*_in_order(model, weights, mass))
     theta = likelihood.point(theta, "theta")
     labels = likelihood.labels
     H = -likelihood.curvature(theta, mass * weights)
     scores = likelihood.scores(theta, mass)
-    if weight_map is None:
-        scores = weights[:, None] * scores
-        J = scores.T @ (mass[:, None] * scores)
-    else:
-        J = _jackknife(scores, weights, weight_map)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if weight_map is None:
+            scores = weights[:, None] * scores
+            J = scores.T @ (mass[:, None] * scores)
+        else:
+            J = _jackknife(scores, weights, weight_map)
+    check_finite([H, J], "theta", "H or J")
     return Information(
         pd.DataFrame((H + H.T) / 2, labels, labels), pd.DataFrame(J, labels, labels)
     )
@@ -306,8 +318,10 @@ def adjust_draws(model, fit, weights, *, weight_map=None, name="y"):
     likelihood = derivatives_of(model, name)
     if hasattr(model, "_check_fit") and "model" in fit.attrs:
         model._check_fit(fit)
+    weights, _ = _in_order(model, weights)
     if "constant_data" in fit.children:
         weights = check_weights_of(fit, weights)
+    weights = as_vector(weights, "weights", low=0, high=1)
     draws = likelihood.unconstrained(fit)
     S, d = draws.shape
     if d >= S:
@@ -326,6 +340,15 @@ def adjust_draws(model, fit, weights, *, weight_map=None, name="y"):
             data=np.reshape([row[old.name] for row in rows], old.shape)
         )
     )
+
+
+def _in_order(model, weights, mass=None):
+    """Return both in the order of the records of the model, if these have labels."""
+    labels = getattr(model, "index", None)
+    weights = aligned(weights, "weights", labels, "y")
+    if labels is None:
+        return weights, aligned(mass, "mass", labels_of(weights), "weights")
+    return weights, aligned(mass, "mass", labels, "y")
 
 
 def _inverse(matrix):

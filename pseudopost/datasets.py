@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtri
 
-from pseudopost._checks import as_count, as_seed, as_vector
+from pseudopost._checks import as_count, as_seed, as_vector, check_finite
 
 # Levels of the predictors of consumer_expenditure, and what each adds to log income.
 EFFECTS = {
@@ -151,7 +151,7 @@ def negative_binomial_mixture(
     Parameters
     ----------
     n : int
-        Number of records.
+        Number of records, at most ten million.
     mu, phi : array-like, shape (K,)
         Means and dispersions of the components, above 0; their variances are mu + mu^2
         / phi.
@@ -189,8 +189,14 @@ def negative_binomial_mixture(
     mu = as_vector(mu, "mu", length=len(shares), low=np.finfo(float).tiny)
     phi = as_vector(phi, "phi", length=len(shares), low=np.finfo(float).tiny)
     random_seed = as_seed(random_seed)
+    with np.errstate(over="ignore"):
+        largest = mu * (1 + 10 / np.sqrt(phi))
+    if (largest > 2**53).any():
+        raise ValueError("mu must not be so large: counts would exceed 2**53")
+    if (phi > 1e10 * np.maximum(mu, 1)).any():  # beyond, 1 - phi / (phi + mu) is lost
+        raise ValueError("phi must be at most 1e10, or 1e10 times mu")
     rng = np.random.default_rng(random_seed)
-    component = rng.choice(len(shares), size=as_count(n, "n"), p=shares)
+    component = rng.choice(len(shares), size=as_count(n, "n", high=10**7), p=shares)
     mu, phi = mu[component], phi[component]
     counts = rng.negative_binomial(phi, phi / (phi + mu))
     return _with_seed(pd.Series(counts, name="count"), random_seed)
@@ -215,7 +221,7 @@ def lognormal_mixture(
     Parameters
     ----------
     n : int
-        Number of records.
+        Number of records, at most ten million.
     shares : array-like, shape (2,)
         Probabilities of the components.
     spread : array-like, shape (2,)
@@ -251,7 +257,7 @@ def lognormal_mixture(
     >>> int(records["x7"].nunique())
     3
     """
-    n = as_count(n, "n", low=2)
+    n = as_count(n, "n", low=2, high=10**7)
     shares = _as_shares(shares, length=2)
     spread = as_vector(spread, "spread", length=2, low=0)
     noise = as_vector(noise, "noise", length=2, low=0)
@@ -263,14 +269,19 @@ def lognormal_mixture(
     effects[:, 5] = 0
     mean = effects[:, np.arange(15), columns].sum(axis=-1)
     mean -= mean.mean(axis=1, keepdims=True)
-    mean *= (spread / mean.std(axis=1))[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean *= (spread / mean.std(axis=1))[:, None]
     mean[0] += np.log([0.1, 1])[columns[:, 5]]
     mean[1] += np.log(0.75)
     component = rng.choice(2, size=n, p=shares)
-    log_value = rng.normal(mean[component, np.arange(n)], noise[component])
+    with np.errstate(over="ignore", invalid="ignore"):
+        # NumPy takes a scale of -0.0 for a negative one; 0.0 is added.
+        log_value = rng.normal(mean[component, np.arange(n)], noise[component] + 0.0)
+        value = np.exp(log_value)
+    check_finite(value, "spread and noise", "a value")
     labels = pd.DataFrame(columns, columns=[f"x{j}" for j in range(1, 16)])
     records = labels.astype("category")
-    records.insert(0, "value", np.exp(log_value))
+    records.insert(0, "value", value)
     return _with_seed(records, random_seed)
 
 
@@ -289,8 +300,8 @@ def consumer_expenditure(n=6208, random_seed=None):
     Parameters
     ----------
     n : int
-        Number of records. Far above 6,208 several share the smallest and the largest
-        income.
+        Number of records, at most ten million. Far above 6,208 several share the
+        smallest and the largest income.
     random_seed : int, optional
         Seed from 0 to 2**63 - 1; by default a new one from the operating system. The
         result keeps it in ``attrs["random_seed"]``.
@@ -325,7 +336,7 @@ def consumer_expenditure(n=6208, random_seed=None):
     >>> round(float(people["income"].median()), -3)
     50000.0
     """
-    n = as_count(n, "n")
+    n = as_count(n, "n", high=10**7)
     random_seed = as_seed(random_seed)
     rng = np.random.default_rng(random_seed)
 
@@ -498,7 +509,7 @@ def doctorate_salary(n=1000, random_seed=None):
     Parameters
     ----------
     n : int
-        Number of records.
+        Number of records, at most ten million.
     random_seed : int, optional
         Seed from 0 to 2**63 - 1; by default a new one from the operating system. The
         result keeps it in ``attrs["random_seed"]``.
@@ -527,7 +538,7 @@ def doctorate_salary(n=1000, random_seed=None):
     >>> round(float(y.mean()), -4)
     110000.0
     """
-    n = as_count(n, "n")
+    n = as_count(n, "n", high=10**7)
     random_seed = as_seed(random_seed)
     rng = np.random.default_rng(random_seed)
     share = (rng.permutation(n) + rng.random(n)) / n

@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from pseudopost._checks import as_array, as_mass, as_vector, check_finite
+from pseudopost._checks import (
+    aligned,
+    as_array,
+    as_mass,
+    as_vector,
+    check_finite,
+    labels_of,
+)
 
 
 def affinity(log_ratio, weights, *, mass=None):
@@ -43,6 +50,8 @@ def affinity(log_ratio, weights, *, mass=None):
     >>> pp.affinity(np.log([0.5, 1.5]), weights=[0, 0.5, 1]).round(3)
     array([1.   , 0.966, 1.   ])
     """
+    if getattr(log_ratio, "ndim", 0) == 2:
+        log_ratio = aligned(log_ratio, "log_ratio", labels_of(weights), "weights")
     weights = as_vector(weights, "weights", low=0, high=1)
     log_ratio = as_array(log_ratio, "log_ratio")
     if log_ratio.ndim not in (1, 2) or log_ratio.shape[:-1] not in ((), weights.shape):
@@ -50,8 +59,10 @@ def affinity(log_ratio, weights, *, mass=None):
             f"log_ratio must have shape (q,) or ({len(weights)}, q); got "
             f"{log_ratio.shape}"
         )
+    if np.isnan(log_ratio).any():
+        raise ValueError("log_ratio must not be missing")
     mass = as_mass(mass, log_ratio.shape[-1])
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         found = np.exp(weights[:, None] * log_ratio) @ mass
     check_finite(found, "log_ratio", "the exponential of a weight times it")
     return found
@@ -95,8 +106,11 @@ def renyi_divergence(log_ratio, weights, *, mass=None):
     >>> pp.renyi_divergence(np.log([0.5, 1.5]), weights=[0.25, 0.5]).round(3)
     array([0.035, 0.069])
     """
-    weights = as_vector(weights, "weights", low=0, high=1)
-    if (weights == 1).any():
-        record = int(np.argmax(weights == 1))
+    orders = as_vector(weights, "weights", low=0, high=1)
+    if (orders == 1).any():
+        record = int(np.argmax(orders == 1))
         raise ValueError(f"weights must lie in [0, 1); record {record} has 1")
-    return np.log(affinity(log_ratio, weights, mass=mass)) / (weights - 1)
+    with np.errstate(divide="ignore"):
+        found = np.log(affinity(log_ratio, weights, mass=mass)) / (orders - 1)
+    check_finite(found, "log_ratio", "the logarithm of the affinity")
+    return found

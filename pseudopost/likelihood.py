@@ -265,11 +265,9 @@ class Derivatives:
             ),
         )
 
-    def measure(self, weights, mass, records):
+    def measure(self, weights, mass):
         """Return both, checked; by default the weights in the model, and 1/n."""
         own = self._weights.get_value()
-        weights = aligned(weights, "weights", records, "y")
-        mass = aligned(mass, "mass", records, "y")
         weights = own if weights is None else weights
         weights = as_vector(weights, "weights", length=own.size, low=0, high=1)
         if not weights.any():
@@ -279,7 +277,8 @@ class Derivatives:
     def point(self, theta, name):
         """Return a point on the unconstrained scale, checked, by label if labelled."""
         labels = pd.Index(self.labels)
-        theta = aligned(theta, name, labels, "the parameters")
+        if not isinstance(getattr(theta, "index", None), pd.RangeIndex):
+            theta = aligned(theta, name, labels, "the parameters")
         return as_vector(theta, name, length=len(labels))
 
     def values(self, theta):

@@ -1,5 +1,7 @@
 """The mixture of regressions of P1 and P2."""
 
+import numbers
+from decimal import Decimal
 from types import MappingProxyType
 from typing import override
 
@@ -17,6 +19,7 @@ from pseudopost._checks import (
     as_count,
     as_number,
     as_vector,
+    check_finite,
     labels_of,
     quoted,
 )
@@ -128,6 +131,8 @@ class MixtureSynthesizer(Synthesizer):
         self.shift = as_number(shift, "shift")
         self.n_components = as_count(n_components, "n_components", high=1000)
         self.min_sigma = as_number(min_sigma, "min_sigma", low=0, open_low=True)
+        with np.errstate(over="ignore"):
+            check_finite(self.y + self.shift, "shift", "a value plus it")
         low = int(np.argmin(self.y))
         if self.y[low] + self.shift <= 0:
             raise ValueError(
@@ -400,6 +405,7 @@ def design_matrix(X, n):
            [1., 4., 0.],
            [1., 2., 1.]])
     """
+    n = as_count(n, "n")
     if not isinstance(X, pd.DataFrame):
         X = as_array(X, "X")
         if X.ndim != 2:
@@ -412,7 +418,10 @@ def design_matrix(X, n):
     def add(name, values):
         if name in columns:
             raise ValueError(f"X must give distinct names; {name!r} is there twice")
-        if np.ptp(values) == 0:
+        with np.errstate(over="ignore"):
+            spread = np.ptp(values)
+        check_finite(spread, "X", f"the spread of column {name!r}")
+        if spread == 0:
             raise ValueError(f"X must vary; column {name!r} is constant")
         columns[name] = values
 
@@ -422,7 +431,7 @@ def design_matrix(X, n):
             raise ValueError(
                 f"X must not be missing; record {np.argmax(missing)} of {name!r} is"
             )
-        if infer_dtype(column) in NUMBERS:
+        if _has_numbers(column):
             add(str(name), as_vector(column, f"X[{name!r}]"))
             continue
         column = column.astype("category")
@@ -442,3 +451,11 @@ def design_matrix(X, n):
             f"X must have no more coefficients than records; got {len(columns)} for {n}"
         )
     return np.column_stack(list(columns.values())), list(columns), baselines
+
+
+def _has_numbers(column):
+    kind = infer_dtype(column)
+    return kind in NUMBERS or (
+        kind.startswith("mixed")
+        and all(isinstance(value, (numbers.Real, Decimal)) for value in column)
+    )

@@ -16,7 +16,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from pseudopost._checks import as_array, as_count, as_number, as_seed, quoted
+from pseudopost._checks import as_array, as_count, as_flag, as_number, as_seed, quoted
 from pseudopost.convergence import ConvergenceWarning
 from pseudopost.privacy import lipschitz_bounds
 from pseudopost.weights import lipschitz_weights, reweight
@@ -234,6 +234,7 @@ def replicate(
     True
     """
     n_replicates = as_count(n_replicates, "n_replicates", high=10**7)
+    progressbar = as_flag(progressbar, "progressbar")
     file = _Store(store, task, random_seed)
     seeds = np.random.SeedSequence(file.random_seed).spawn(n_replicates)
     # Without a limit of bytes, joblib would write large arguments to files.

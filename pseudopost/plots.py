@@ -27,6 +27,9 @@ PALETTE = {
     "Pairwise": "#88CC55",
     "Top-coded": "#BB7744",
 }
+# What has a scale of its own, and what Matplotlib can put on an axis.
+RANGES = {name: {"low": 0, "high": 1} for name in ("weights", "before", "after")}
+DRAWN = {"low": -1e300, "high": 1e300}
 MIDDLES = {"median": np.median, "mean": np.mean}
 
 
@@ -102,6 +105,7 @@ def bounds_against_weights(weights, bounds, *, name, ax=None):
     Parameters
     ----------
     weights, bounds : array-like, shape (n,)
+        Weights in [0, 1].
     name : str
         Series, for colour and title.
     ax : matplotlib.axes.Axes, optional
@@ -113,7 +117,7 @@ def bounds_against_weights(weights, bounds, *, name, ax=None):
     Raises
     ------
     ValueError
-        If the two have other lengths or labels, or a value is missing or not finite.
+        If the two have other lengths or labels, or a value is missing or out of range.
 
     References
     ----------
@@ -130,7 +134,9 @@ def bounds_against_weights(weights, bounds, *, name, ax=None):
     weights, bounds = _pairs(weights=weights, bounds=bounds)
     ax = _axes(ax)
     ax.scatter(weights, bounds, s=9, color=_colour(name), alpha=0.6, linewidth=0)
-    x, place, count = np.unique(weights, return_inverse=True, return_counts=True)
+    x, place, count = np.unique(
+        weights.round(6), return_inverse=True, return_counts=True
+    )
     if len(x) >= 5 and np.ptp(x) > 1e-6:
         smooth = make_smoothing_spline(
             x, np.bincount(place, bounds) / count, w=count, lam=1e-3
@@ -152,6 +158,7 @@ def weights_before_after(before, after, *, name, ax=None):
     Parameters
     ----------
     before, after : array-like, shape (n,)
+        Weights in [0, 1].
     name : str
         Series, for colour and title.
     ax : matplotlib.axes.Axes, optional
@@ -163,7 +170,7 @@ def weights_before_after(before, after, *, name, ax=None):
     Raises
     ------
     ValueError
-        If the two have other lengths or labels, or a value is missing or not finite.
+        If the two have other lengths or labels, or a value is missing or out of range.
 
     References
     ----------
@@ -205,9 +212,9 @@ def risks_before_after(before, after, *, name, rise=0.25, limit=0.5, ax=None):
     name : str
         Series of `after`, for colour and label.
     rise : float
-        Records whose risk rises by more are marked.
+        Records whose risk rises by more are marked; in [-1, 1].
     limit : float
-        A risk that should not be exceeded, drawn as a horizontal line.
+        A risk in [0, 1] that should not be exceeded, drawn as a horizontal line.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -217,7 +224,7 @@ def risks_before_after(before, after, *, name, rise=0.25, limit=0.5, ax=None):
     Raises
     ------
     ValueError
-        If the two have other lengths or labels, or a value is missing or not finite.
+        If the two have other lengths or labels, or a value is missing or out of range.
 
     References
     ----------
@@ -234,7 +241,8 @@ def risks_before_after(before, after, *, name, rise=0.25, limit=0.5, ax=None):
     [1, 1]
     """
     before, after = _pairs(before=before, after=after)
-    rise, limit = as_number(rise, "rise"), as_number(limit, "limit")
+    rise = as_number(rise, "rise", low=-1, high=1)
+    limit = as_number(limit, "limit", low=0, high=1)
     ax = _axes(ax)
     worse = after - before > rise
     ax.scatter(before[~worse], after[~worse], s=6, color=_colour(name), alpha=0.35)
@@ -263,6 +271,7 @@ def weights_against_values(y, weights, *, name, xlabel, ax=None):
     Parameters
     ----------
     y, weights : array-like, shape (n,)
+        Weights in [0, 1].
     name : str
         Series, for the colour.
     xlabel : str
@@ -276,7 +285,7 @@ def weights_against_values(y, weights, *, name, xlabel, ax=None):
     Raises
     ------
     ValueError
-        If the two have other lengths or labels, or a value is missing or not finite.
+        If the two have other lengths or labels, or a value is missing or out of range.
 
     References
     ----------
@@ -326,7 +335,7 @@ def synthetic_against_data(y, released, *, name, unit, ax=None):
     Raises
     ------
     ValueError
-        If the two have other lengths or labels, or a value is missing or not finite.
+        If the two have other lengths or labels, or a value is missing or out of range.
 
     References
     ----------
@@ -411,17 +420,19 @@ def intervals(table, *, xlabel, ax=None):
 
 
 def _pairs(**vectors):
-    """Return two vectors of the same records, finite, in the order of the first."""
+    """Return two vectors of the same records, in the order of the first, or raise."""
     (name, first), (other, second) = vectors.items()
     second = aligned(second, other, labels_of(first), name)
-    first = as_vector(first, name)
-    return first, as_vector(second, other, length=len(first))
+    first = as_vector(first, name, **RANGES.get(name, DRAWN))
+    length = len(first)
+    return first, as_vector(second, other, length=length, **RANGES.get(other, DRAWN))
 
 
 def _finite(values, name):
     values = as_array(values, name)
-    if values.size == 0 or not np.isfinite(values).all():
-        found = quoted(values[~np.isfinite(values)][0], "g") if values.size else "none"
+    bad = ~(np.abs(values) <= DRAWN["high"])
+    if values.size == 0 or bad.any():
+        found = quoted(values[bad][0], "g") if values.size else "none"
         raise ValueError(f"{name} must be finite values; got {found}")
     return values
 

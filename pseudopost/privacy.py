@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from pseudopost._checks import aligned, as_array, as_vector, labels_of
+from pseudopost._checks import aligned, as_array, as_vector, check_finite, labels_of
 from pseudopost.convergence import ConvergenceWarning
 
 
@@ -92,12 +92,12 @@ def epsilon(bounds):
     Returns
     -------
     float
-        In nats, 0 or more.
+        In nats, 0 or more; infinite if a bound is.
 
     Raises
     ------
     ValueError
-        If a bound is missing or negative.
+        If a bound is missing or negative, or finite and too large to be doubled.
 
     References
     ----------
@@ -110,4 +110,7 @@ def epsilon(bounds):
     >>> pp.epsilon([2.0, 4.0])
     8.0
     """
-    return 2 * float(as_vector(bounds, "bounds", low=0, finite=False).max())
+    largest = float(as_vector(bounds, "bounds", low=0, finite=False).max())
+    if np.isfinite(largest):
+        check_finite(2 * largest, "bounds", "twice the largest")
+    return 2 * largest

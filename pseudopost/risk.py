@@ -123,9 +123,14 @@ def joint_risk(
     """
     labels = labels_of(y)
     y = as_vector(y, "y")
-    released = _as_data_sets(by_file(synthetic, labels), len(y))
+    synthetic, other = by_file(synthetic, labels), "y"
+    if labels is None:
+        frame = isinstance(synthetic, pd.DataFrame)
+        labels = synthetic.columns if frame else labels_of(synthetic)
+        other = "synthetic"
+    released = _as_data_sets(synthetic, len(y))
     order = as_count(order, "order")
-    codes = pattern_codes(aligned(patterns, "patterns", labels, "y"), len(y))
+    codes = pattern_codes(aligned(patterns, "patterns", labels, other), len(y))
     low, high = ball_ends(y, radius, ball)
     close = (low <= released) & (released <= high)
     size = np.bincount(codes)[codes]

@@ -22,7 +22,7 @@ from pytensor.tensor.sharedvar import TensorSharedVariable
 from threadpoolctl import threadpool_limits
 
 from pseudopost import cache, compiled, convergence
-from pseudopost._checks import aligned, as_count, as_seed, as_vector
+from pseudopost._checks import aligned, as_count, as_flag, as_seed, as_vector
 from pseudopost._source import digest_of_class, origin_of_class
 from pseudopost.fits import Fit
 from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
@@ -338,6 +338,7 @@ class Synthesizer(ABC):
             "chains": as_count(chains, "chains", high=10**4),
             "random_seed": as_seed(random_seed),
         }
+        progressbar = as_flag(progressbar, "progressbar")
         progressbar = progressbar and os.environ.get("PSEUDOPOST_PROGRESS") != "off"
         key = {
             "model": self._fingerprint,

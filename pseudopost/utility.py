@@ -86,7 +86,7 @@ def bootstrap_interval(
     Raises
     ------
     ValueError
-        If a value is missing or not finite, or an argument is out of range.
+        If a value or the statistic is not finite, or an argument is out of range.
 
     References
     ----------
@@ -121,26 +121,31 @@ def bootstrap_interval(
     random_seed = as_seed(random_seed)
     rng = np.random.default_rng(random_seed)
     batch = max(1, VALUES_AT_ONCE // synthetic.shape[1])
-    replicates = [
-        stats.bootstrap(
-            (data,),
-            statistic,
-            n_resamples=n_resamples,
-            batch=batch,
-            method="percentile",
-            rng=rng,
-        ).bootstrap_distribution
-        for data in synthetic
-    ]
     tails = [(1 - level) / 2, (1 + level) / 2]
-    if pooled:
-        low, high = np.quantile(np.concatenate(replicates, axis=-1), tails, axis=-1)
-    else:
-        low, high = np.mean(
-            [np.quantile(r, tails, axis=-1) for r in replicates], axis=0
-        )
-    estimate = np.mean([statistic(data) for data in synthetic], axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        replicates = [
+            stats.bootstrap(
+                (data,),
+                statistic,
+                n_resamples=n_resamples,
+                batch=batch,
+                method="percentile",
+                rng=rng,
+            ).bootstrap_distribution
+            for data in synthetic
+        ]
+        if pooled:
+            low, high = np.quantile(np.concatenate(replicates, axis=-1), tails, axis=-1)
+        else:
+            low, high = np.mean(
+                [np.quantile(r, tails, axis=-1) for r in replicates], axis=0
+            )
+        estimate = np.mean([statistic(data) for data in synthetic], axis=0)
     interval = Interval(estimate, low, high)
+    if not np.isfinite(interval).all():
+        raise ValueError(
+            f"statistic must be finite for these data; got {quoted(interval)}"
+        )
     interval.random_seed = random_seed
     return interval
 
@@ -175,8 +180,8 @@ def interval_overlap(interval, reference):
     >>> float(pp.interval_overlap((0, 4), (1, 2)))
     0.625
     """
-    low, high = (as_array(end, "interval") for end in interval[-2:])
-    low_0, high_0 = (as_array(end, "reference") for end in reference[-2:])
+    low, high = _as_ends(interval, "interval")
+    low_0, high_0 = _as_ends(reference, "reference")
     if not (np.all(high > low) and np.all(high_0 > low_0)):
         raise ValueError(
             "interval and reference must have upper ends above their lower ends; "
@@ -188,6 +193,14 @@ def interval_overlap(interval, reference):
     check_finite(length_0, "reference", "its length")
     common = np.maximum(0, np.minimum(high, high_0) - np.maximum(low, low_0))
     return (common / length + common / length_0) / 2
+
+
+def _as_ends(interval, name):
+    """Return the last two of a few numbers or arrays, or raise."""
+    ends = as_array(interval, name)
+    if ends.ndim == 0 or len(ends) < 2:
+        raise ValueError(f"{name} must have two ends; got {quoted(interval)}")
+    return ends[-2:]
 
 
 class Combined(NamedTuple):
@@ -228,7 +241,8 @@ def combine_partially_synthetic(estimates, variances, *, level=0.95):
     -------
     Combined
         Mean :math:`\bar q`, variance :math:`T = \bar u + b / m`, its degrees of freedom
-        :math:`(m - 1) (1 + m \bar u / b)^2` (infinite if b is 0), and the two ends.
+        :math:`(m - 1) (1 + m \bar u / b)^2` (infinite if b is 0, or as good as 0), and
+        the two ends.
 
     Raises
     ------
@@ -259,11 +273,12 @@ def combine_partially_synthetic(estimates, variances, *, level=0.95):
         between = estimates.var(ddof=1)
     variance = within + between / m
     check_finite([mean, variance], "estimates and variances", "their mean or variance")
-    df = (m - 1) * (1 + m * within / between) ** 2 if between > 0 else np.inf
-    half = stats.t.ppf((1 + level) / 2, df) * np.sqrt(variance)
-    return Combined(
-        float(mean), float(variance), float(df), float(mean - half), float(mean + half)
-    )
+    with np.errstate(over="ignore"):
+        df = (m - 1) * (1 + m * within / between) ** 2 if between > 0 else np.inf
+        half = stats.t.ppf((1 + level) / 2, df) * np.sqrt(variance)
+        ends = mean - half, mean + half
+    check_finite(ends, "estimates and variances", "an end of the interval")
+    return Combined(*map(float, (mean, variance, df, *ends)))
 
 
 class ECDFDistance(NamedTuple):
@@ -431,13 +446,16 @@ def propensity_score_mse(confidential, synthetic, unchanged=None):
             )
         columns = np.column_stack([columns, np.tile(same, (2, 1))])
     # Orthonormal columns: their units and combinations do not matter to the fit.
-    columns = columns - columns.mean(axis=0)
-    columns = columns / np.where(columns.any(axis=0), columns.std(axis=0), 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns = columns - columns.mean(axis=0)
+        spread = columns.std(axis=0)
+    check_finite(spread, "confidential and synthetic", "the spread of a column")
+    columns = columns / np.where(spread > 0, spread, 1)
     Q, R = np.linalg.qr(columns)
     if np.abs(np.diag(R)).min() < 1e-8 * np.sqrt(N):
         raise ValueError(
-            "columns must be linearly independent, and none constant; "
-            f"of {R.shape[1]} only {np.linalg.matrix_rank(R, rtol=1e-8)} are"
+            "confidential and synthetic must have linearly independent columns, none "
+            f"constant; of {R.shape[1]} only {np.linalg.matrix_rank(R, rtol=1e-8)} are"
         )
     Q = np.column_stack([np.ones(N), np.sqrt(N) * Q])
 

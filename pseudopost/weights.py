@@ -151,7 +151,9 @@ def sigmoid_weights(risk, c_min=1.0, c_max=1.5, slope=0.8):
     c_min = as_number(c_min, "c_min", low=0)
     c_max = as_number(c_max, "c_max", low=c_min)
     slope = as_number(slope, "slope", low=0, open_low=True)
-    factor = c_min + (c_max - c_min) * special.expit(slope * (20 * risk - 10))
+    with np.errstate(over="ignore"):
+        share = special.expit(slope * (20 * risk - 10))
+    factor = c_min + (c_max - c_min) * share
     return np.clip(1 - factor * risk, 0, 1)
 
 
@@ -190,7 +192,9 @@ def adjust_weights(weights, scale=1.0, offset=0.0):
     """
     weights = as_vector(weights, "weights", low=0, high=1)
     scale = as_number(scale, "scale", low=0)
-    return np.clip(scale * weights + as_number(offset, "offset"), 0, 1)
+    offset = as_number(offset, "offset")
+    with np.errstate(over="ignore"):
+        return np.clip(scale * weights + offset, 0, 1)
 
 
 def lipschitz_weights(log_likelihood, scale=1.0, offset=0.0):
@@ -334,5 +338,6 @@ def reweight(weights, bounds, k=0.95):
     k = as_number(k, "k", low=0, high=1, open_low=True)
     raised = k * weights * bounds.max()
     # A positive weight over a bound of 0 has no limit to respect, and becomes 1.
-    cap = np.divide(raised, bounds, out=np.ones_like(bounds), where=bounds > 0)
+    with np.errstate(over="ignore"):
+        cap = np.divide(raised, bounds, out=np.ones_like(bounds), where=bounds > 0)
     return np.where(weights > 0, np.minimum(1, cap), 0.0)

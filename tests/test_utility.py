@@ -734,19 +734,19 @@ class TestPropensityScoreMSE:
                 [[1, 2, 4]],
                 [[2, 1, 0]],
                 None,
-                "columns must be linearly independent, and none constant; of 3 only 1 are",
+                "confidential and synthetic must have linearly independent columns, none constant; of 3 only 1 are",
             ),
             (
                 [1, 1],
                 [1, 1],
                 None,
-                "columns must be linearly independent, and none constant; of 1 only 0 are",
+                "confidential and synthetic must have linearly independent columns, none constant; of 1 only 0 are",
             ),
             (
                 [[1, 2], [2, 4], [5, 10]],
                 [[1, 2], [4, 8], [3, 6]],
                 None,
-                "columns must be linearly independent, and none constant; of 2 only 1 are",
+                "confidential and synthetic must have linearly independent columns, none constant; of 2 only 1 are",
             ),
         ],
     )
