@@ -241,8 +241,7 @@ def combine_partially_synthetic(estimates, variances, *, level=0.95):
     -------
     Combined
         Mean :math:`\bar q`, variance :math:`T = \bar u + b / m`, its degrees of freedom
-        :math:`(m - 1) (1 + m \bar u / b)^2` (infinite if b is 0, or as good as 0), and
-        the two ends.
+        :math:`(m - 1) (1 + m \bar u / b)^2` (infinite if b is tiny), and the two ends.
 
     Raises
     ------

@@ -228,7 +228,7 @@ def test_one_that_is_no_number_is_refused(name, parameter):
 INFINITE = {
     "lipschitz_bounds": "infinite for a record whose log-likelihood is not finite",
     "epsilon": "infinite if a bound is",
-    "combine_partially_synthetic": "(infinite if b is 0, or as good as 0)",
+    "combine_partially_synthetic": "(infinite if b is tiny)",
 }
 
 

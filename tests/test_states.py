@@ -19,7 +19,6 @@ pytestmark = pytest.mark.slow
 MORE = 10 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 1
 DATA = ((4, 4, 6, 9), (0, 3, 3, 7, 12, 30))
 SHARES = (1, 0.5, 0.25, 0, 0.75, 1)
-FOREIGN = f"Foreign-{'0' * 12}-{'0' * 32}"
 SETTINGS = {"draws": 10, "tune": 20, "chains": 2, "progressbar": False}
 # Posterior draws by model, weights and seed, as they were the first time.
 FIRST = {}
@@ -65,7 +64,29 @@ def link_where_it_is_written(file, victim):
     part.symlink_to(victim)
 
 
-DAMAGES = (truncate, flip, swap, link, link_where_it_is_written)
+def plant(folder):
+    for suffix in (".fit", ".part", ".aside"):
+        file = folder / f"Foreign-{'0' * 12}-{'0' * 32}{suffix}"
+        file.write_text("foreign")
+        file.chmod(0o600)
+
+
+def lose_the_key(folder):
+    (folder / "key").unlink(missing_ok=True)
+
+
+def shorten_the_key(folder):
+    key = folder / "key"
+    if key.exists():
+        key.write_bytes(b"short")
+
+
+def close(folder):
+    folder.chmod(0o500)
+
+
+OF_FITS = (truncate, flip, swap, link, link_where_it_is_written)
+OF_FOLDERS = (plant, lose_the_key, shorten_the_key, close, shutil.rmtree)
 
 
 class Sessions(RuleBasedStateMachine):
@@ -78,8 +99,8 @@ class Sessions(RuleBasedStateMachine):
         self.victim = self.place / "victim.txt"
         self.victim.write_text("mine" * 100)
         self.victim.chmod(0o640)
-        self.turn_on()
-        self.last = None
+        self.seen = []
+        self.switch("on")
         self.synthesizers = [pp.PoissonSynthesizer(y) for y in DATA]
 
     def teardown(self):
@@ -96,28 +117,22 @@ class Sessions(RuleBasedStateMachine):
         n = len(DATA[model])
         return np.array(SHARES[:n] if weighted else np.ones(n))
 
-    @rule()
-    def turn_on(self):
-        pp.cache.on(self.folder)
-        self.on = True
-
-    @rule()
-    def turn_off(self):
-        pp.cache.off()
-        self.on = False
-
-    @rule()
-    def clear(self):
-        try:
-            pp.cache.clear()
-        except PermissionError:
-            assert not self.folder.stat().st_mode & 0o200
-        else:
-            assert not (self.on and self.files("*.fit"))
+    @rule(action=st.sampled_from(["on", "off", "clear", "on again"]))
+    def switch(self, action):
+        if action == "clear":
+            try:
+                pp.cache.clear()
+            except PermissionError:
+                assert not self.folder.stat().st_mode & 0o200
+            else:
+                assert not (self.on and self.files("*.fit"))
+            return
+        self.on = action != "off"
+        pp.cache.on(self.folder) if self.on else pp.cache.off()
 
     @rule(**fits)
     def fit(self, model, weighted, seed):
-        self.last = model, weighted, seed
+        self.seen = [*dict.fromkeys([*self.seen, (model, weighted, seed)])]
         weights = self.weights(model, weighted)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -136,11 +151,6 @@ class Sessions(RuleBasedStateMachine):
             assert self.files("*.fit")
             assert not list(self.folder.glob("*.part"))
 
-    @precondition(lambda self: self.last)
-    @rule()
-    def fit_again(self):
-        self.fit(*self.last)
-
     @rule(**fits)
     def interrupt(self, model, weighted, seed):
         before = self.files("*.fit")
@@ -158,55 +168,27 @@ class Sessions(RuleBasedStateMachine):
             else:  # it was stored before
                 assert self.on
 
-    @rule(model=models)
-    def change_data(self, model):
+    @rule(model=models, change=st.booleans())
+    def start_again(self, model, change):
         synthesizer = self.synthesizers[model]
-        synthesizer.model  # noqa: B018
-        synthesizer._check_unchanged()
-        synthesizer.y[0] += 1
-        with pytest.raises(ValueError, match="must stay as they were"):
-            synthesizer.fit(random_seed=0, **SETTINGS)
+        if change:
+            synthesizer._check_unchanged()  # its first use, if there was none
+            synthesizer.y[0] += 1
+            with pytest.raises(ValueError, match="must stay as they were"):
+                synthesizer.fit(random_seed=0, **SETTINGS)
         self.synthesizers[model] = pp.PoissonSynthesizer(DATA[model])
 
-    @rule(model=models)
-    def start_again(self, model):
-        self.synthesizers[model] = pp.PoissonSynthesizer(DATA[model])
-
-    @precondition(lambda self: self.files("*.fit"))
-    @rule(damage=st.sampled_from(DAMAGES))
-    def damage(self, damage):
-        self.folder.chmod(0o700)
-        for file in self.files("*.fit"):
-            damage(file, self.victim)
-
     @precondition(lambda self: self.folder.exists())
-    @rule(suffix=st.sampled_from([".fit", ".part", ".aside"]))
-    def plant(self, suffix):
+    @rule(harm=st.sampled_from(OF_FITS + OF_FOLDERS))
+    def harm(self, harm):
         self.folder.chmod(0o700)
-        file = self.folder / (FOREIGN + suffix)
-        file.write_text("foreign")
-        file.chmod(0o600)
-
-    @precondition(lambda self: self.folder.exists())
-    @rule(shorten=st.booleans())
-    def lose_the_key(self, shorten):
-        self.folder.chmod(0o700)
-        key = self.folder / "key"
-        if shorten and key.exists():
-            key.write_bytes(b"short")
+        if harm in OF_FOLDERS:
+            harm(self.folder)
         else:
-            key.unlink(missing_ok=True)
-
-    @precondition(lambda self: self.folder.exists())
-    @rule()
-    def lose_the_folder(self):
-        self.folder.chmod(0o700)
-        shutil.rmtree(self.folder)
-
-    @precondition(lambda self: self.folder.exists())
-    @rule(mode=st.sampled_from([0o500, 0o700]))
-    def change_the_mode_of_the_folder(self, mode):
-        self.folder.chmod(mode)
+            for file in self.files("*.fit"):
+                harm(file, self.victim)
+        for fit in self.seen:
+            self.fit(*fit)
 
     @invariant()
     def files_are_for_their_owner_alone(self):
@@ -223,7 +205,7 @@ class Sessions(RuleBasedStateMachine):
 
 TestSessions = Sessions.TestCase
 TestSessions.settings = settings(
-    max_examples=20 * MORE,
+    max_examples=40 * MORE,
     stateful_step_count=15,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
