@@ -7,6 +7,7 @@ import pandas as pd
 from scipy import optimize, special, stats
 
 from pseudopost._checks import (
+    aligned,
     as_array,
     as_count,
     as_flag,
@@ -15,6 +16,7 @@ from pseudopost._checks import (
     as_vector,
     by_file,
     check_finite,
+    labels_of,
     quoted,
 )
 
@@ -382,7 +384,8 @@ def propensity_score_mse(confidential, synthetic, unchanged=None):
     synthetic : array-like, shape (n2, p) or (n2,)
         The same columns of the released file.
     unchanged : array-like, shape (n, q) or (n,), optional
-        Columns released as they are; both files then have n records.
+        Columns released as they are; both files then have n records, in the same order
+        or with the same labels.
 
     Returns
     -------
@@ -424,6 +427,11 @@ def propensity_score_mse(confidential, synthetic, unchanged=None):
                 f"{list(synthetic)} for {list(confidential)}"
             )
         synthetic = synthetic[list(confidential)]
+    if unchanged is not None:
+        labels = labels_of(confidential)
+        synthetic = aligned(synthetic, "synthetic", labels, "confidential")
+        labels = labels_of(synthetic) if labels is None else labels
+        unchanged = aligned(unchanged, "unchanged", labels, "the files")
     x, z = (
         _as_columns(v, name)
         for v, name in ((confidential, "confidential"), (synthetic, "synthetic"))
