@@ -169,10 +169,10 @@ def pseudo_mle(model, weights=None, *, mass=None, start=None, name="y"):
             if converged:
                 break
     if not converged:
-        ended = dict(zip(likelihood.labels, theta.round(3).tolist(), strict=True))
+        ended = (f"{value:.4g}" for value in theta)
         raise RuntimeError(
-            f"no maximum of the weighted likelihood was found; the search ended at "
-            f"{ended}"
+            "no maximum of the weighted likelihood was found; the search ended at "
+            f"{dict(zip(likelihood.labels, map(float, ended), strict=True))}"
         )
     return PseudoMLE(pd.Series(theta, likelihood.labels), likelihood.values(theta))
 

@@ -13,8 +13,15 @@ from pseudopost import compiled
 
 os.environ["PSEUDOPOST_PROGRESS"] = "off"
 mpl.use("Agg")
-settings.register_profile("pseudopost", deadline=None, derandomize=True, database=None)
-settings.load_profile("pseudopost")
+for profile, examples in (("usual", 100), ("thorough", 1000)):
+    settings.register_profile(
+        profile,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        max_examples=examples,
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
 @pytest.fixture(autouse=True)

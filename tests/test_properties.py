@@ -63,9 +63,11 @@ def outcome(name, **changed):
     """Return the numbers of a result; else what the error or warning says."""
     try:
         return numbers_of(call(name, **changed))
-    except (ValueError, UserWarning) as problem:
+    except (ValueError, RuntimeError, UserWarning) as problem:
         found = problem
-    if isinstance(found, ValueError):
+    if isinstance(found, RuntimeError):
+        assert "\nRuntimeError\n" in inspect.getdoc(PUBLIC[name])
+    elif isinstance(found, ValueError):
         assert re.match(rf"({'|'.join(documented(name))})\b", str(found)), found
     else:
         assert "\nWarns\n" in inspect.getdoc(PUBLIC[name])

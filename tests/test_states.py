@@ -49,7 +49,8 @@ def flip(file, victim):
 
 def swap(file, victim):
     others = sorted(set(file.parent.glob("*.fit")) - {file})
-    shutil.copyfile([*others, victim][0], file, follow_symlinks=False)
+    source = next((other for other in others if not other.is_symlink()), victim)
+    file.write_bytes(source.read_bytes())
 
 
 def link(file, victim):
@@ -67,6 +68,7 @@ def link_where_it_is_written(file, victim):
 def plant(folder):
     for suffix in (".fit", ".part", ".aside"):
         file = folder / f"Foreign-{'0' * 12}-{'0' * 32}{suffix}"
+        file.unlink(missing_ok=True)
         file.write_text("foreign")
         file.chmod(0o600)
 
