@@ -194,11 +194,11 @@ def replicate(
         that of the `store`, if it exists, or else a new one from the operating system.
         The table keeps it in ``attrs["random_seed"]``.
     store : path-like, optional
-        A file that receives every row as soon as it is there. A later call with the
-        same task and seed reads it and runs only what it lacks. A task is known by its
-        own source, and by its arguments if it is a ``functools.partial``; what varies
-        must be given in that way. Delete the file when something else that the task
-        uses has changed.
+        A file for its owner alone that receives every row as soon as it is there. A
+        later call with the same task and seed reads it and runs only what it lacks. A
+        task is known by its own source, and by its arguments if it is a
+        ``functools.partial``; what varies must be given in that way. Delete the file
+        when something else that the task uses has changed.
     n_jobs : int
         Processes; by default one per core. Within ``joblib.parallel_config`` the
         backend is the one chosen there, such as a Dask cluster.
@@ -284,6 +284,7 @@ class _Store:
         if not self.path.exists() or not self.path.stat().st_size:
             header = {"task": task, "random_seed": as_seed(random_seed)}
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.touch(mode=0o600)
             self.path.write_text(json.dumps(header) + "\n")
         text = self.path.read_text()
         # What a killed run was writing has no end of line.

@@ -209,6 +209,11 @@ class TestStore:
             "ValueError: task must be written in a file or a notebook" in found.stderr
         )
 
+    def test_a_store_is_for_its_owner_alone(self, tmp_path):
+        store = tmp_path / "rows"
+        pp.replicate(mixed, 1, n_jobs=1, store=store, progressbar=False)
+        assert store.stat().st_mode & 0o777 == 0o600
+
     def test_stored_rows_are_read_not_run(self, tmp_path):
         store = tmp_path / "new" / "rows.jsonl"
         first = pp.replicate(mixed, 4, store=store, n_jobs=1, random_seed=1)
