@@ -60,24 +60,6 @@ def test_decimals(texts, needed):
     assert own.decimals(texts) == needed
 
 
-@pytest.mark.parametrize(
-    ("weights", "n_datasets", "message"),
-    [
-        ("scalar", 5, "WEIGHTS must be 'pairwise' or 'marginal'; got 'scalar'"),
-        ("marginal", 1, "N_DATASETS must be from 2 to 20; got 1"),
-        ("pairwise", 21, "N_DATASETS must be from 2 to 20; got 21"),
-    ],
-)
-def test_bad_settings_stop(weights, n_datasets, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        own.check_settings(weights, n_datasets, draws=10)
-
-
-def test_good_settings_pass():
-    own.check_settings("pairwise", 2, draws=1)
-    own.check_settings("marginal", 20, draws=10)
-
-
 def test_a_folder_with_files_stops(tmp_path):
     folder = own.empty_folder(tmp_path / "new" / "deep")
     assert folder.is_dir()
@@ -183,7 +165,7 @@ def test_hidden_estimates_are_those_of_the_data():
         "Data": pp.Interval([1.0, 2.0], [0.5, 1.5], [1.5, 2.5]),
         "Pairwise": pp.Interval([3.0, 4.0], [2.5, 3.5], [3.5, 4.5]),
     }
-    shown = own.estimates(found, ["mean", "median"], [True, False])
+    shown = own.estimates(found, ["mean", "median"], {("estimates", "mean")})
     assert shown["Data"].tolist() == ["not shown", "2 (1.5 to 2.5)"]
     assert shown["Pairwise"].tolist() == ["3 (2.5 to 3.5)", "4 (3.5 to 4.5)"]
 
@@ -196,14 +178,14 @@ def test_hidden_groups_have_no_mean_in_any_file():
     assert shown["Pairwise"].tolist() == ["4", "not shown", "6"]
 
 
-def test_shares_of_few_records_are_hidden_in_the_table_of_risks():
+def test_counts_are_rounded_in_the_table_of_risks():
     risk = {
         "Data": np.repeat([0.9, 0.1], 50),
-        "Pairwise": np.repeat([0.9, 0.1], [5, 95]),
+        "Pairwise": np.repeat([0.9, 0.1], [7, 93]),
     }
     shown = own.risks(risk, np.max, small=10)
     assert shown.loc["Data"].tolist() == ["0.50", "0.90", "50.0%"]
-    assert shown.loc["Pairwise", "records above 0.5"] == "not shown"
+    assert shown.loc["Pairwise", "records above 0.5"] == "10.0%"
 
 
 def test_the_page_escapes_and_cuts_nothing():
@@ -238,6 +220,7 @@ def release(tmp_path):
         "report": {
             "Mean of income": pd.DataFrame({"value": ["40,000 (30,000 to 50,000)"]})
         },
+        "shown": {},
         "small": 2,
     }
 
@@ -293,6 +276,25 @@ def test_a_maximum_of_few_stops(release):
     assert broken(release | {"report": {"Mean of income": shown}}) == [5]
     assert broken(release | {"report": {"Settings": shown}}) == []
     assert broken(release | {"report": {"Mean of income": shown}, "small": 1}) == []
+
+
+def test_a_group_that_exposes_a_record_stops(release):
+    sets = own.sets_of(TABLE[["sex"]], {"mean": slice(None)}, np.arange(4.0))
+    assert broken(release | {"shown": sets}) == [6]  # 99,999.75 is all of it
+    women = {("sex", "f"): sets["sex", "f"]}
+    assert broken(release | {"shown": women}) == [6]  # 20 of 30.5
+    assert (
+        broken(release | {"shown": women, "table": set_to(TABLE, 0, "income", "20")})
+        == []
+    )
+
+
+def test_formulas_are_compared_as_they_are_written(release):
+    for file in sorted(release["folder"].glob("*.csv")):
+        written = pd.read_csv(file, dtype=str).replace({"f": "'=1+1"})
+        written.to_csv(file, index=False)
+    table = TABLE.replace({"f": "=1+1"})
+    assert broken(release | {"table": table}) == []
 
 
 # Verdicts on the example
