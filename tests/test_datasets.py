@@ -1,6 +1,7 @@
 import re
 import struct
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from pseudopost.datasets import (
     read_consumer_expenditure,
 )
 
+DATA = Path(__file__).parents[1] / "data"
 N = 200_000
 SINGLE = {"mu": (50,), "phi": (4,), "shares": (1,)}
 THREE = {"mu": (2, 30, 80), "phi": (0.5, 10, 3), "shares": (0.5, 0.3, 0.2)}
@@ -987,6 +989,47 @@ def sas_transport(columns):
             pad(rows),
         ]
     )
+
+
+KEPT = {
+    # File: consumer units, zeros, losses, the largest income, what most share.
+    "ce2016q1": (6426, 619, 4, 1_156_038, (24_000, 58)),
+    "ce2014q1": (6483, 850, 6, 1_403_749, (1259, 99)),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+class TestKeptQuarters:
+    """The extracts in `data/` are what their card says."""
+
+    def test_income(self, name):
+        n, zeros, losses, largest, atom = KEPT[name]
+        people = pp.datasets.read_consumer_expenditure(DATA / f"{name}.csv.gz")
+        income = people["income"]
+        assert people.shape == (n, 11)
+        assert ((income == 0).sum(), (income < 0).sum()) == (zeros, losses)
+        assert income.max() == largest
+        shared = income[income > 0].value_counts()
+        assert (shared.index[0], shared.iloc[0]) == atom
+
+    def test_columns_are_those_of_the_simulated_file(self, name):
+        people = pp.datasets.read_consumer_expenditure(DATA / f"{name}.csv.gz")
+        simulated = pp.datasets.consumer_expenditure(n=50, random_seed=1)
+        assert list(people) == list(simulated)
+
+    def test_weights_and_clusters(self, name):
+        file = pd.read_csv(DATA / f"{name}.csv.gz", dtype={"CID": str, "PSU": str})
+        assert not {"NEWID", "STATE"} & set(file)
+        assert file["FINLWT21"].between(1000, 100_000).all()
+        assert file["FINLWT21"].sum() == pytest.approx(1.28e8, rel=0.02)
+        assert file["CID"].nunique() in (70, 73)
+        own = file["PSU"].notna()
+        assert (file.loc[own, "CID"] == file.loc[own, "PSU"]).all()
+
+    def test_ages_end_at_82(self, name):
+        file = pd.read_csv(DATA / f"{name}.csv.gz")
+        age = file["AGE" if "AGE" in file else "AGE_REF"]
+        assert set(age[age > 82]) == {87}
 
 
 class TestDoctorateRecipients:

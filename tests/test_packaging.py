@@ -83,6 +83,8 @@ def test_sdist_has_what_a_packager_expects(sdist):
         "README.md",
         "SECURITY.md",
         "book/_static/idea.png",
+        "data/ce2014q1.csv.gz",
+        "data/ce2016q1.csv.gz",
         "data/p3_table1_sample.csv",
         "pyproject.toml",
     }
