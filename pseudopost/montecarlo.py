@@ -326,7 +326,8 @@ def _identity(task):
     try:
         # What is typed after `python -c`, or evaluated from text, has no lines of its
         # own: Python would return those of something else.
-        if getattr(task, "__code__", _identity.__code__).co_filename == "<string>":
+        code = getattr(task, "__code__", None)
+        if getattr(code, "co_filename", None) == "<string>":
             raise OSError
         return joblib.hash(inspect.getsource(task))
     except (OSError, TypeError):

@@ -244,6 +244,12 @@ def test_windows_count_as_known():
     assert hidden(people, y) == set()
 
 
+def test_a_group_with_the_name_of_an_estimate_is_refused():
+    people = {"estimates": ["mean"] * 15 + ["other"] * 15}
+    with pytest.raises(ValueError, match="must not have the level 'mean'"):
+        hidden(people, np.ones(30))
+
+
 def totals_that_expose(sets, y, small, factors=(-1, 0, 1)):
     """All sums of totals, with these factors, in which a record counts for too much."""
     members = np.array(list(sets.values()), dtype=float)
@@ -416,6 +422,8 @@ def test_no_formula_is_released(tmp_path):
     ("name", "value", "rule"),
     [
         ("SHIFT", np.nan, "must be a number from -inf to inf; got nan"),
+        ("SHIFT", np.inf, "must be a number from -inf to inf; got inf"),
+        ("SHIFT", 10**301, f"must be a number from -inf to inf; got {10**301}"),
         ("SHIFT", "100", "must be a number from -inf to inf; got '100'"),
         ("SMALL_CELL", -5, "must be a whole number from 3 to 1000; got -5"),
         ("SMALL_CELL", 10.0, "must be a whole number from 3 to 1000; got 10.0"),

@@ -366,7 +366,7 @@ def check_number(name, value, whole, low, high):
     """Stop unless a parameter is a number between two others."""
     wanted = kinds.Integral if whole else kinds.Real
     is_number = isinstance(value, wanted) and not isinstance(value, bool)
-    if not (is_number and np.isfinite(float(value)) and low <= value <= high):
+    if not (is_number and low <= value <= high and abs(value) <= 1e300):
         kind = "a whole number" if whole else "a number"
         raise ValueError(f"{name} must be {kind} from {low} to {high}; got {value!r}")
 
@@ -551,6 +551,11 @@ def sets_of(people, windows, y):
         for name in people
         for level in people[name].unique()
     }
+    for title, row in found.keys() & groups.keys():
+        raise ValueError(
+            f"column {title!r} must not have the level {row!r}: the report has a row of "
+            "that name"
+        )
     by_size = sorted(groups, key=lambda key: (-groups[key].sum(), key))
     return found | {key: groups[key] for key in by_size}
 
