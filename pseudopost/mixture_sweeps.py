@@ -1,14 +1,136 @@
-"""Gibbs sweeps over the mixture of regressions, exact under record weights."""
+r"""Gibbs sweeps over the mixture of regressions, exact under record weights.
+
+With :math:`S_i = \sum_k \pi_k \phi_k(y_i)` the pseudo posterior is the marginal of
+
+.. math::
+
+    p(\theta) \prod_i S_i^{\alpha_i} \, p(z_i \mid \theta), \quad
+    p(z_i = k \mid \theta) = \pi_k \phi_k(y_i) / S_i,
+
+so allocations z are drawn as without weights. Given them, the coefficients of a
+component have the weighted conjugate normal density times
+:math:`\prod_i p(z_i \mid \theta)^{1 - \alpha_i}`: an elliptical slice. With weights of
+1 the second factor is 1, and all is Gibbs sampling.
+
+The correlations of Eq 5 stay integrated out (:func:`triangular_factor`): given T and a
+predictor's t, its coefficients have the density :math:`(1 + |g|^2 / D)^{-(D - 1) / 2}
+(1 + s^2 / 3)^{-2}`, a mixture of normals over two gamma variables.
+
+Components die easily and are born rarely. So replicas are run at several levels, whose
+Dirichlet shapes are :math:`\gamma / K` and more; the more, the more components have
+records. Neighbours swap levels, and the lowest, with nothing added, is the posterior.
+"""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from pseudopost.compiled import compiled
 from pseudopost.mixture_kernels import exp_of_negative
+from pseudopost.mixture_starts import expectation_maximization
 
-# Of 2 artanh(z) / z in powers of z**2, the highest first.
+# Of 2 artanh(z) / z in powers of z**2, the highest first; more are not vectorised.
 ARTANH = tuple(2 / (2 * j + 1) for j in range(12, -1, -1))
+# Log of 0 where an infinity would make NaN of a difference.
+NOTHING = -1e300
+
+
+class Records(NamedTuple):
+    """What is fitted: log y (n,), X (n, R), weights (n,) and the floor of sigma.
+
+    ``left`` is 1 less the weights, or empty where all weights are 1.
+    """
+
+    y: np.ndarray
+    X: np.ndarray
+    weights: np.ndarray
+    left: np.ndarray
+    floor: float
+
+
+class Replicas(NamedTuple):
+    """Where the L replicas are; the sum of exp(log_share) means nothing."""
+
+    log_share: np.ndarray  # (L, K)
+    beta: np.ndarray  # (L, K, R)
+    sigma: np.ndarray  # (L, K)
+    gamma: np.ndarray  # (L,)
+    log_t: np.ndarray  # (L, R)
+    T: np.ndarray  # (L, K, K)
+    mean: np.ndarray  # (L, K, n)
+    size: np.ndarray  # (L, K), records of each component
+    level: np.ndarray  # (L,), a permutation
+
+
+def records(log_y, X, weights, min_sigma):
+    """Collect what is fitted, as the compiled sweeps take it."""
+    left = 1.0 - weights
+    return Records(
+        np.ascontiguousarray(log_y, dtype=float),
+        np.ascontiguousarray(X, dtype=float),
+        np.ascontiguousarray(weights, dtype=float),
+        left if left.any() else left[:0],
+        float(min_sigma),
+    )
+
+
+def replicas(data, K, occupied, levels, seed, starts=3):
+    """Start all replicas from one weighted maximum likelihood fit.
+
+    Parameters
+    ----------
+    data : Records
+    K : int
+    occupied : int
+        Components of that fit, at most K; the others start empty.
+    levels : int
+    seed : int
+        Seed of the fit's random starts.
+    starts : int
+        The best of so many is taken.
+
+    Returns
+    -------
+    Replicas
+    """
+    fits = [
+        expectation_maximization(
+            data.y, data.X, data.weights, occupied, data.floor, seed + j
+        )
+        for j in range(starts)
+    ]
+    _, pi, beta, sigma, _ = max(fits, key=lambda fit: fit[0])
+    empty = K - occupied
+    share = np.concatenate([pi, np.full(empty, 0.01 / max(empty, 1))])
+    beta = np.concatenate([beta, np.repeat(beta[:1], empty, axis=0)])
+    sigma = np.concatenate([sigma, np.full(empty, sigma.max())])
+    log_t = np.log(np.clip(np.sqrt((beta**2).mean(axis=0)), 0.05, None))
+    one = (np.log(share), beta, sigma, 1.0, log_t, np.eye(K), beta @ data.X.T)
+    stacked = [np.repeat(np.asarray(v)[None], levels, axis=0) for v in one]
+    return Replicas(*stacked, np.zeros((levels, K), dtype=np.int64), np.arange(levels))
+
+
+def at_lowest(state):
+    """Copy what a fit keeps from the replica that is at the lowest level."""
+    r = int(np.flatnonzero(state.level == 0)[0])
+    log_share, beta, T = state.log_share[r], state.beta[r].copy(), state.T[r]
+    share = np.exp(log_share - log_share.max())
+    g = np.linalg.solve(T.T, beta) * np.exp(-state.log_t[r])
+    q = 1 + (g**2).sum(axis=0) / dimensions(*beta.shape)
+    return {
+        "gamma": float(state.gamma[r]),
+        "pi": share / share.sum(),
+        "beta": beta,
+        "sigma": state.sigma[r].copy(),
+        "s": np.exp(state.log_t[r]) * np.sqrt(q),
+    }
+
+
+@compiled()
+def dimensions(K, R):
+    """Return D of :func:`triangular_factor`."""
+    return max(R, K) + 1
 
 
 @compiled(inline="always")
@@ -26,7 +148,7 @@ def log_add(u, v):
 def log_rest(log_share, residual, sigma):
     """Log of what the components from the k-th on add to each record's likelihood."""
     K, n = residual.shape
-    rest = np.full((K + 1, n), -1e300)
+    rest = np.full((K + 1, n), NOTHING)
     for k in range(K - 1, -1, -1):
         shift, h = log_share[k] - math.log(sigma[k]), 0.5 / sigma[k] ** 2
         for i in range(n):
@@ -76,7 +198,7 @@ def allocate(log_share, residual, sigma, rng):
 
 @compiled()
 def by_component(z, K):
-    """Records in the order of their components, and where each component begins."""
+    """Sort the records by component, and say where each component begins."""
     begin = np.zeros(K + 1, dtype=np.int64)
     for k in z:
         begin[k + 1] += 1
@@ -197,7 +319,7 @@ def scale_shares(log_share, size):
 @compiled()
 def draw_empty_shares(log_share, a, size, occupied, C, rng):
     """Draw the shares of the components without records, where the others sum to 1."""
-    H = math.log(rng.standard_gamma(occupied * a + C))
+    H = log_gamma_draw(occupied * a + C, rng)
     new = log_share.copy()
     for k in range(len(size)):
         if size[k] == 0:
@@ -222,12 +344,10 @@ def draw_gamma(log_share, gamma, extra, size, C, c, residual, sigma, rng):
     """Draw gamma and the shares of the components without records."""
     K = len(size)
     log_shares, occupied = scale_shares(log_share, size)
-    rest = np.full(len(c), -1e300)
+    rest = np.full(len(c), NOTHING)
     rest = likelihood_left(log_share, size, c, residual, sigma, False, rest)
     old = log_prior_of_gamma(gamma, extra, K, occupied, log_shares, C)
-    left = np.sum(
-        c * likelihood_left(log_share, size, c, residual, sigma, True, rest)
-    )
+    left = np.sum(c * likelihood_left(log_share, size, c, residual, sigma, True, rest))
     for step in range(3):
         noise = 0.7 * rng.standard_normal() if step else 0.0
         proposed = gamma * math.exp(noise)
@@ -243,56 +363,33 @@ def draw_gamma(log_share, gamma, extra, size, C, c, residual, sigma, rng):
         if -rng.standard_exponential() < left - new_left:
             gamma, old, left = proposed, new, new_left
             log_share[:] = shares
-    # The sum of the shares is free; this one makes them independent given allocations.
-    a = gamma / K + extra
-    log_share += math.log(rng.standard_gamma(occupied * a + C))
+    # Their sum is free; with this one the shares are independent given allocations.
+    largest = np.max(log_share)
+    log_share -= largest + math.log(np.sum(np.exp(log_share - largest)))
+    log_share += log_gamma_draw(gamma + K * extra + C, rng)
     return gamma
 
 
-@compiled(nogil=True)
-def swap(i, j, y, w, ladder, level, state, rng):
-    """Let two replicas exchange their levels, their empty components drawn anew."""
-    log_share, sigma, gamma, mean, size = state
-    K = log_share.shape[1]
-    c, C = 1 - w, np.sum(w)
-    if not np.any(c > 0):
-        c = c[:0]
-    change, shares = 0.0, np.empty((2, K))
-    for r, a, b in ((0, i, j), (1, j, i)):
-        log_shares, occupied = scale_shares(log_share[a], size[a])
-        for sign, extra in ((1, ladder[level[b]]), (-1, ladder[level[a]])):
-            change += sign * log_prior_of_gamma(
-                gamma[a], extra, K, occupied, log_shares, C
-            )
-        extra = ladder[level[b]]
-        shares[r] = draw_empty_shares(
-            log_share[a], gamma[a] / K + extra, size[a], occupied, C, rng
-        )
-        if len(c):
-            residual = y - mean[a]
-            rest = np.full(len(c), -1e300)
-            rest = likelihood_left(
-                log_share[a], size[a], c, residual, sigma[a], False, rest
-            )
-            for sign, share in ((1, log_share[a]), (-1, shares[r])):
-                change += sign * np.sum(
-                    c
-                    * likelihood_left(share, size[a], c, residual, sigma[a], True, rest)
-                )
-    if -rng.standard_exponential() >= change:
-        return False
-    log_share[i], log_share[j] = shares[0], shares[1]
-    level[i], level[j] = level[j], level[i]
-    return True
+@compiled()
+def draw_normal(P, push, rng):
+    """Mean of a normal of precision P, and a draw of what is around it."""
+    R = len(push)
+    root = np.linalg.cholesky(P)
+    upper = np.ascontiguousarray(root.T)
+    centre, around = push.copy(), rng.standard_normal(R)
+    for r in range(R):
+        centre[r] = (centre[r] - np.sum(root[r, :r] * centre[:r])) / root[r, r]
+    for r in range(R - 1, -1, -1):
+        tail = upper[r, r + 1 :]
+        centre[r] = (centre[r] - np.sum(tail * centre[r + 1 :])) / root[r, r]
+        around[r] = (around[r] - np.sum(tail * around[r + 1 :])) / root[r, r]
+    return centre, around
 
 
 @compiled()
-def draw_coefficients(k, own, y, X, w, c, beta, mean, sigma, shift, rest, prior, rng):
-    """Draw the coefficients of one component given allocations, by an elliptical slice.
-
-    The ellipse is that of the weighted conjugate normal; with weights of 1 nothing else
-    is left, and the draw is a new one.
-    """
+def draw_coefficients(k, own, data, beta, mean, sigma, shift, rest, prior, rng):
+    """Draw the coefficients of one component given allocations, in place."""
+    y, X, w, c, _ = data
     n, R = X.shape
     inverse_W, precision = prior
     X_k, y_k = np.empty((len(own), R)), np.empty(len(own))
@@ -303,61 +400,75 @@ def draw_coefficients(k, own, y, X, w, c, beta, mean, sigma, shift, rest, prior,
             X_k[i, r] = root * X[j, r]
     P, push = X_k.T @ X_k, X_k.T @ y_k
     for r in range(R):
-        others = np.sum(inverse_W[k] * beta[:, r])
-        push[r] -= precision[r] * (others - inverse_W[k, k] * beta[k, r])
+        others = np.sum(inverse_W[k] * beta[:, r]) - inverse_W[k, k] * beta[k, r]
+        push[r] -= precision[r] * others
         P[r, r] += precision[r] * inverse_W[k, k]
-    root = np.linalg.cholesky(P)
-    noise = rng.standard_normal(R)
-    for r in range(R):  # forward
-        push[r] = (push[r] - np.sum(root[r, :r] * push[:r])) / root[r, r]
-    upper = np.ascontiguousarray(root.T)
-    centre, new = push, noise
-    for r in range(R - 1, -1, -1):
-        centre[r] = (centre[r] - np.sum(upper[r, r + 1 :] * centre[r + 1 :])) / root[r, r]
-        new[r] = (new[r] - np.sum(upper[r, r + 1 :] * new[r + 1 :])) / root[r, r]
+    centre, new = draw_normal(P, push, rng)
     if len(c) == 0:
         beta[k] = centre + new
         mean[:] = X @ beta[k]
-        return 1
+        return
     old = beta[k] - centre
     mean_centre, mean_new = X @ centre, X @ new
     mean_old = mean - mean_centre
     inside = np.zeros(n)
     inside[own] = 1
-    h = 0.5 / sigma**2
-    level = -rng.standard_exponential() + log_remainder(
-        c, inside, rest, shift, h, y, mean_centre, mean_old, mean_new, 1.0, 0.0
+    h, residual = 0.5 / sigma**2, y - mean_centre
+    level = log_remainder(
+        c, inside, rest, shift, h, residual, mean_old, mean_new, 1.0, 0.0
     )
+    level -= rng.standard_exponential()
     angle = 2 * math.pi * rng.random()
     low, high = angle - 2 * math.pi, angle
-    evaluations = 1
     while True:
         cos, sin = math.cos(angle), math.sin(angle)
-        evaluations += 1
         found = log_remainder(
-            c, inside, rest, shift, h, y, mean_centre, mean_old, mean_new, cos, sin
+            c, inside, rest, shift, h, residual, mean_old, mean_new, cos, sin
         )
-        if found > level:
-            break
+        if found >= level:
+            beta[k] = centre + cos * old + sin * new
+            mean[:] = mean_centre + cos * mean_old + sin * mean_new
+            return
         if angle < 0:
             low = angle
         else:
             high = angle
         angle = low + (high - low) * rng.random()
-    beta[k] = centre + cos * old + sin * new
-    mean[:] = mean_centre + cos * mean_old + sin * mean_new
-    return evaluations
 
 
 @compiled()
-def log_remainder(c, inside, rest, shift, h, y, centre, old, new, cos, sin):
-    """What the conjugate normal leaves out, at one point of the ellipse."""
+def log_remainder(c, inside, rest, shift, h, residual, old, new, cos, sin):
+    """Compute what the conjugate normal leaves out, at one point of the ellipse."""
     total = 0.0
     for i in range(len(c)):
-        residual = y[i] - centre[i] - cos * old[i] - sin * new[i]
-        term = shift - h * residual * residual
+        there = residual[i] - cos * old[i] - sin * new[i]
+        term = shift - h * there * there
         total += c[i] * (inside[i] * term - log_add(rest[i], term))
     return total
+
+
+@compiled()
+def slice_draw(log_density, x, width, given, rng):
+    """Move x by slice sampling, with at most 20 steps outwards (Neal 2003)."""
+    level = log_density(x, *given) - rng.standard_exponential()
+    low = x - width * rng.random()
+    high = low + width
+    left = int(20 * rng.random())
+    right = 19 - left
+    while left > 0 and log_density(low, *given) > level:
+        low -= width
+        left -= 1
+    while right > 0 and log_density(high, *given) > level:
+        high += width
+        right -= 1
+    while True:
+        new = low + (high - low) * rng.random()
+        if log_density(new, *given) >= level:
+            return new
+        if new < x:
+            low = new
+        else:
+            high = new
 
 
 @compiled()
@@ -374,34 +485,11 @@ def log_sigma_posterior(x, floor, size, squares, log_share, c, rest, residual):
 
 @compiled()
 def draw_sigma(sigma, floor, size, squares, log_share, c, rest, residual, rng):
-    """Draw sigma by slice sampling, with steps as wide as its posterior is."""
+    """Draw sigma, in steps as wide as its posterior is."""
     x = math.log(sigma - floor)
     width = 1.0 / math.sqrt(1 + size / 10) + 0.02 if size else 2.0
-    level = log_sigma_posterior(x, floor, size, squares, log_share, c, rest, residual)
-    level -= rng.standard_exponential()
-    low = x - width * rng.random()
-    high = low + width
-    while (
-        log_sigma_posterior(low, floor, size, squares, log_share, c, rest, residual)
-        > level
-    ):
-        low -= width
-    while (
-        log_sigma_posterior(high, floor, size, squares, log_share, c, rest, residual)
-        > level
-    ):
-        high += width
-    while True:
-        new = low + (high - low) * rng.random()
-        if (
-            log_sigma_posterior(new, floor, size, squares, log_share, c, rest, residual)
-            >= level
-        ):
-            return floor + math.exp(new)
-        if new < x:
-            low = new
-        else:
-            high = new
+    given = floor, size, squares, log_share, c, rest, residual
+    return floor + math.exp(slice_draw(log_sigma_posterior, x, width, given, rng))
 
 
 @compiled()
@@ -415,47 +503,31 @@ def log_share_posterior(x, shape, c, rest, shift, h, residual):
 
 @compiled()
 def draw_share(x, shape, sigma, c, rest, residual, rng):
-    """Draw the log of a share by slice sampling."""
-    shift, h = -math.log(sigma), 0.5 / sigma**2
+    """Draw the log of a share."""
     if len(c) == 0:
         return math.log(rng.standard_gamma(shape))
-    width = 3 / math.sqrt(shape)
-    level = log_share_posterior(x, shape, c, rest, shift, h, residual)
-    level -= rng.standard_exponential()
-    low = x - width * rng.random()
-    high = low + width
-    while log_share_posterior(low, shape, c, rest, shift, h, residual) > level:
-        low -= width
-    while log_share_posterior(high, shape, c, rest, shift, h, residual) > level:
-        high += width
-    while True:
-        new = low + (high - low) * rng.random()
-        if log_share_posterior(new, shape, c, rest, shift, h, residual) >= level:
-            return new
-        if new < x:
-            low = new
-        else:
-            high = new
+    given = shape, c, rest, -math.log(sigma), 0.5 / sigma**2, residual
+    return slice_draw(log_share_posterior, x, 3 / math.sqrt(shape), given, rng)
 
 
-@compiled(nogil=True)
-def sweep(y, X, w, floor, extra, log_share, beta, sigma, gamma, log_t, T, mean, size, rng):
-    """One pass over everything, in place; returns gamma and the weighted likelihood."""
-    (n, R), K = X.shape, len(sigma)
-    D = max(R, K) + 1
-    c = 1 - w
-    C = np.sum(w)
-    if not np.any(c > 0):
-        c = c[:0]
+@compiled()
+def sweep(r, data, state, extra, rng):
+    """One pass over everything in a replica."""
+    y, _, w, c, floor = data
+    log_share, beta, sigma = state.log_share[r], state.beta[r], state.sigma[r]
+    mean, size, T, log_t = state.mean[r], state.size[r], state.T[r], state.log_t[r]
+    K, R = beta.shape
+    D = dimensions(K, R)
     inverse_W = np.linalg.inv(T.T @ T)
-    precision = draw_scales(beta, inverse_W, log_t, D, rng)
+    prior = inverse_W, draw_scales(beta, inverse_W, log_t, D, rng)
     residual = y - mean
-    z = allocate(log_share, residual, sigma, rng)
-    order, begin = by_component(z, K)
+    order, begin = by_component(allocate(log_share, residual, sigma, rng), K)
     size[:] = begin[1:] - begin[:-1]
-    gamma = draw_gamma(log_share, gamma, extra, size, C, c, residual, sigma, rng)
+    state.gamma[r] = draw_gamma(
+        log_share, state.gamma[r], extra, size, np.sum(w), c, residual, sigma, rng
+    )
     after = log_rest(log_share, residual[:, : len(c)], sigma)
-    before = np.full(len(c), -1e300)
+    before = np.full(len(c), NOTHING)
     rest = before.copy()
     for k in range(K):
         own = order[begin[k] : begin[k + 1]]
@@ -463,19 +535,7 @@ def sweep(y, X, w, floor, extra, log_share, beta, sigma, gamma, log_t, T, mean, 
             rest[i] = log_add(before[i], after[k + 1, i])
         shift = log_share[k] - math.log(sigma[k])
         draw_coefficients(
-            k,
-            own,
-            y,
-            X,
-            w,
-            c,
-            beta,
-            mean[k],
-            sigma[k],
-            shift,
-            rest,
-            (inverse_W, precision),
-            rng,
+            k, own, data, beta, mean[k], sigma[k], shift, rest, prior, rng
         )
         residual_k = y - mean[k]
         squares = np.sum(residual_k[own] ** 2)
@@ -483,43 +543,70 @@ def sweep(y, X, w, floor, extra, log_share, beta, sigma, gamma, log_t, T, mean, 
             sigma[k], floor, len(own), squares, log_share[k], c, rest, residual_k, rng
         )
         if len(own):
+            shape = state.gamma[r] / K + extra + len(own)
             log_share[k] = draw_share(
-                log_share[k],
-                gamma / K + extra + len(own),
-                sigma[k],
-                c,
-                rest,
-                residual_k,
-                rng,
+                log_share[k], shape, sigma[k], c, rest, residual_k, rng
             )
         shift, h = log_share[k] - math.log(sigma[k]), 0.5 / sigma[k] ** 2
         for i in range(len(c)):
             before[i] = log_add(before[i], shift - h * residual_k[i] ** 2)
-    if rng.random() < 0.25:
+    if rng.random() < 0.25:  # dear, and the data say little about it
         move_T(T, beta, log_t, D, rng)
-    largest = np.max(log_share)
-    log_share -= largest + math.log(np.sum(np.exp(log_share - largest)))
-    likelihood = log_rest(log_share, y - mean, sigma)[0]
-    return gamma, np.sum(w * likelihood) - 0.5 * C * math.log(2 * math.pi)
+
+
+@compiled()
+def swap(i, j, data, state, levels, rng):
+    """Let two replicas exchange levels, their empty components drawn anew."""
+    y, _, w, c, _ = data
+    (_, K), C, change = state.log_share.shape, np.sum(w), 0.0
+    shares = np.empty((2, K))
+    for r, a, b in ((0, i, j), (1, j, i)):
+        log_share, sigma, size = state.log_share[a], state.sigma[a], state.size[a]
+        gamma, residual = state.gamma[a], y - state.mean[a]
+        ours, theirs = levels[state.level[a]], levels[state.level[b]]
+        logs, occupied = scale_shares(log_share, size)
+        change += log_prior_of_gamma(gamma, theirs, K, occupied, logs, C)
+        change -= log_prior_of_gamma(gamma, ours, K, occupied, logs, C)
+        shares[r] = draw_empty_shares(
+            log_share, gamma / K + theirs, size, occupied, C, rng
+        )
+        rest = np.full(len(c), NOTHING)
+        rest = likelihood_left(log_share, size, c, residual, sigma, False, rest)
+        for sign, share in ((1, log_share), (-1, shares[r])):
+            with_empty = likelihood_left(share, size, c, residual, sigma, True, rest)
+            change += sign * np.sum(c * with_empty)
+    if -rng.standard_exponential() >= change:
+        return False
+    state.log_share[i], state.log_share[j] = shares[0], shares[1]
+    state.level[i], state.level[j] = state.level[j], state.level[i]
+    return True
 
 
 @compiled(nogil=True)
-def run(y, X, w, floor, ladder, state, sweeps, rng):
-    """Sweep all replicas, and let neighbours swap; return a trace for now."""
-    log_share, beta, sigma, gamma, log_t, T, mean, size, level = state
-    L = len(ladder)
-    trace = np.empty((sweeps, L, 3))
-    swaps = np.zeros((L, 2))
-    at = np.empty(L, dtype=np.int64)
+def run(data, state, levels, sweeps, rng):
+    """Sweep all replicas so often, in place, with swaps after each sweep.
+
+    Parameters
+    ----------
+    data : Records
+    state : Replicas
+    levels : ndarray, shape (L,)
+        What is added to the Dirichlet shape of each component; the first is 0.
+    sweeps : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (L - 1,)
+        Swaps between a level and the next.
+    """
+    L = len(levels)
+    swaps, at = np.zeros(L - 1, dtype=np.int64), np.empty(L, dtype=np.int64)
     for s in range(sweeps):
         for r in range(L):
-            gamma[r], logp = sweep(y, X, w, floor, ladder[level[r]], log_share[r], beta[r], sigma[r], gamma[r], log_t[r], T[r], mean[r], size[r], rng)
-            trace[s, level[r], 0] = logp
-            trace[s, level[r], 1] = np.sum(size[r] > 0.01 * len(y))
-            trace[s, level[r], 2] = r
+            sweep(r, data, state, levels[state.level[r]], rng)
         for r in range(L):
-            at[level[r]] = r
-        for l in range(s % 2, L - 1, 2):
-            swaps[l, 1] += 1
-            swaps[l, 0] += swap(at[l], at[l + 1], y, w, ladder, level, (log_share, sigma, gamma, mean, size), rng)
-    return trace, swaps
+            at[state.level[r]] = r
+        for level in range(s % 2, L - 1, 2):
+            swaps[level] += swap(at[level], at[level + 1], data, state, levels, rng)
+    return swaps

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pseudopost as pp
-from pseudopost import compiled
+from pseudopost import compiled, mixture_sweeps
 
 pytestmark = pytest.mark.slow
 
@@ -196,6 +196,15 @@ def test_an_intercept_alone_is_enough():
     assert abs(z.mean() - np.log(y).mean()) < 4 * 0.5 / np.sqrt(200)
 
 
+@pytest.mark.parametrize(("K", "R"), [(3, 3), (4, 2)])
+def test_sweeps_with_weights_of_zero_leave_the_prior(K, R):
+    synthesizer = pp.MixtureSynthesizer(*small_file(R), n_components=K)
+    draws = swept(synthesizer, np.zeros(30), 5000, (0.0, 1.0), thin=10)
+    assert_same_distribution(
+        statistics_of_prior(draws), statistics_of_prior(prior_draws(K, R, 400_000))
+    )
+
+
 # Heaped data
 
 
@@ -298,6 +307,27 @@ def assert_same_posterior(quantities, others):
     assert not differ, "\n".join(differ)
 
 
+def swept(synthesizer, weights, n_draws, levels=(0.0,), thin=5):
+    """Draws by Gibbs sweeps of two chains, one from one component, as a fit holds them."""
+    data = mixture_sweeps.records(
+        synthesizer.log_y, synthesizer.X, weights, synthesizer.min_sigma
+    )
+    K, chains = synthesizer.n_components, []
+    for chain, occupied in enumerate((1, K)):
+        state = mixture_sweeps.replicas(data, K, occupied, len(levels), seed=1)
+        rng = np.random.default_rng([18, chain])
+        mixture_sweeps.run(data, state, np.array(levels), 1000, rng)
+        draws = []
+        for _ in range(n_draws):
+            mixture_sweeps.run(data, state, np.array(levels), thin, rng)
+            draws.append(mixture_sweeps.at_lowest(state))
+        chains.append(draws)
+    return {
+        name: xr.DataArray([[draw[name] for draw in draws] for draws in chains])
+        for name in chains[0][0]
+    }
+
+
 @pytest.fixture(scope="module")
 def overlapping():
     """Two regressions that overlap, in 60 records."""
@@ -322,10 +352,11 @@ def test_fit_is_the_posterior_of_the_textbook_model(overlapping, textbook, kind)
     assert fit.attrs["warned"] == []
     kept = weights > 0
     other = sample_textbook_model(textbook, log_y[kept], X[kept], weights[kept])
-    assert_same_posterior(
-        invariant_quantities(fit["posterior"], log_y, X),
-        invariant_quantities(other["posterior"], log_y, X),
-    )
+    expected = invariant_quantities(other["posterior"], log_y, X)
+    assert_same_posterior(invariant_quantities(fit["posterior"], log_y, X), expected)
+    for levels in ((0.0,), (0.0, 0.5)):
+        draws = swept(overlapping, weights, 5000, levels)
+        assert_same_posterior(invariant_quantities(draws, log_y, X), expected)
 
 
 def test_two_components_leave_the_prior_without_data(overlapping):
