@@ -333,7 +333,7 @@ def likelihood_left(log_share, size, c, residual, sigma, empty, rest):
     total = rest.copy()
     for k in range(len(size)):
         shift, h = log_share[k] - math.log(sigma[k]), 0.5 / sigma[k] ** 2
-        if (size[k] == 0) == empty and shift > -200:
+        if (size[k] == 0) == empty:
             for i in range(len(c)):
                 total[i] = log_add(total[i], shift - h * residual[k, i] ** 2)
     return total
