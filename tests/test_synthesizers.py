@@ -359,7 +359,16 @@ def test_settings_reach_the_sampler(fake_nutpie):
     assert call["seed"] == 7
 
 
+@pytest.fixture
+def interruptible():
+    """A shell starts what runs in the background with interrupts ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_fit_raises_and_is_not_stored(tmp_path):
     pp.cache.on(tmp_path)
     synthesizer = pp.PoissonSynthesizer([4, 5, 6])
