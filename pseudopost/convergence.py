@@ -32,24 +32,53 @@ class ConvergenceWarning(UserWarning):
 
 def problems(fit, group):
     """Say in one line what is wrong with `fit`; the empty string if nothing is."""
+    values, found = fit[group].to_dataset(), {}
 
-    def values(statistic, **settings):
-        by_name = statistic(fit, group=group, **settings).to_dataset()
-        return np.concatenate([np.ravel(by_name[name]) for name in by_name])
+    def add(name, at, problem):
+        found.setdefault(_told(values, name, at), []).append(problem)
 
-    ess = values(az.ess, method="bulk")
-    problems = []
-    if fit["posterior"].sizes["chain"] > 1:
-        rhat = values(az.rhat)
-        if not rhat.max() <= MAX_RHAT:
-            problems.append(f"R-hat {rhat.max():.3f} above {MAX_RHAT}")
-    wanted = MIN_ESS_PER_CHAIN * fit["posterior"].sizes["chain"]
-    if not ess.min() >= wanted:
-        problems.append(f"bulk effective sample size {ess.min():.0f} below {wanted}")
-    divergences = int(fit["sample_stats"]["diverging"].sum())
+    if values.sizes["chain"] > 1:
+        rhat, *where = _worst(az.rhat(values), np.argmax)
+        if not rhat <= MAX_RHAT:
+            add(*where, f"R-hat {rhat:.3f} above {MAX_RHAT}")
+    wanted = MIN_ESS_PER_CHAIN * values.sizes["chain"]
+    for method in ("bulk", "tail"):
+        ess, *where = _worst(az.ess(values, method=method), np.argmin)
+        if not ess >= wanted:
+            add(*where, f"{method} effective sample size {ess:.0f} below {wanted}")
+    lines = [f"{', '.join(problems)}, of {what}" for what, problems in found.items()]
+    stats = fit["sample_stats"].to_dataset()
+    divergences = int(stats["diverging"].sum()) if "diverging" in stats else 0
     if divergences:
-        problems.append(f"{divergences} divergent transitions")
-    return "the fit has not converged: " + "; ".join(problems) if problems else ""
+        lines.append(f"{divergences} divergent transitions")
+    return "the fit has not converged: " + "; ".join(lines) if lines else ""
+
+
+def _worst(statistic, where):
+    """Value, name and place of the worst of all; NaN is worse than any number."""
+    flat = {name: np.ravel(statistic[name]) for name in statistic}
+    worst = {name: where(v) for name, v in flat.items() if v.size}
+    ends = np.array([flat[name][place] for name, place in worst.items()])
+    name = list(worst)[where(ends)]
+    place = np.unravel_index(worst[name], statistic[name].shape)
+    return flat[name][worst[name]], name, place
+
+
+def _told(values, name, place):
+    """Name one quantity, and give its mean in each chain."""
+    variable = values[name]
+    dims = [dim for dim in variable.dims if dim not in ("chain", "draw")]
+    chosen = dict(zip(dims, (int(at) for at in place), strict=True))
+    labels = [
+        f"{dim} {values[dim].to_numpy()[at]}" if dim in values.coords else f"{at}"
+        for dim, at in chosen.items()
+    ]
+    means = variable.isel(chosen).mean("draw").to_numpy()
+    unit = f" {variable.attrs['unit']}" if "unit" in variable.attrs else ""
+    digits = ",.0f" if np.abs(means).max() >= 1000 else ".4g"
+    by_chain = ", ".join(f"{mean:{digits}}" for mean in means)
+    where = f" at {', '.join(labels)}" if labels else ""
+    return f"{name}{where} ({by_chain}{unit} by chain)"
 
 
 def limits():

@@ -28,6 +28,10 @@ class Fit(xr.DataTree):
             names = textwrap.shorten(", ".join(map(str, group.data_vars)), 60)
             sizes = ", ".join(f"{dim}: {size}" for dim, size in group.sizes.items())
             lines.append(f"  {name:{width}}  {names} ({sizes})")
+        if "occupied" in self.get("sample_stats", {}):
+            means = self["sample_stats"]["occupied"].mean("draw").to_numpy()
+            by_chain = ", ".join(f"{mean:.1f}" for mean in means)
+            lines.append(f"  components with records, by chain: {by_chain}")
         problems = self.attrs.get("not_converged")
         return "\n".join([*lines, f"  {problems or 'no convergence problem found'}"])
 

@@ -206,7 +206,7 @@ class Derivatives:
     def __init__(self, model, name):
         self._weights = model[f"{name}_weights"]
         ones = {self._weights: pt.ones_like(self._weights)}
-        rows = graph_replace([compiled.plain(model[name])], ones, strict=False)
+        rows = graph_replace([model[name]], ones, strict=False)
         (rows,) = model.replace_rvs_by_values(rows)
         inputs = set(explicit_graph_inputs([rows]))
         parts = [value for value in model.value_vars if value in inputs]

@@ -1,17 +1,19 @@
 """The mixture of regressions of P1 and P2."""
 
 import numbers
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from types import MappingProxyType
 from typing import override
 
+import arviz as az
+import joblib
 import numpy as np
 import pandas as pd
 import pymc as pm
-import pytensor.tensor as pt
 import xarray as xr
 from pandas.api.types import infer_dtype
 from scipy.special import logsumexp, ndtr
+from tqdm import tqdm
 
 from pseudopost._checks import (
     aligned,
@@ -24,24 +26,21 @@ from pseudopost._checks import (
     quoted,
 )
 from pseudopost.likelihood import by_draw, draws_of
-from pseudopost.mixture_coordinates import (
-    FLOOR,
-    coefficients,
-    log_count_of,
-    log_half_t,
-    log_prior_of_coefficients,
-    triangular_factor,
-)
-from pseudopost.mixture_kernels import (
+from pseudopost.mixture_chains import sample
+from pseudopost.mixture_sweeps import (
     HALF_LOG_2PI,
-    Means,
-    mixture_log_density,
+    Records,
+    allocate,
     normal_mixture,
+    released,
 )
-from pseudopost.mixture_starts import start_of_sampling
 from pseudopost.synthesizers import Synthesizer
 
 ALLOCATIONS = ("density", "weighted")
+# What convergence is judged on: ranks of records, quantiles of log y, levels released.
+RANKS = (0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1)
+BELOW = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Kinds of columns, as pandas infers them, that are numbers and not levels.
 NUMBERS = ("complex", "decimal", "floating", "integer", "mixed-integer-float")
 
@@ -65,11 +64,18 @@ class MixtureSynthesizer(Synthesizer):
     improper on rounded or top-coded values: a component can fit R equal values exactly,
     and its density grows without limit as its sigma goes to 0.
 
+    The posterior is sampled by Gibbs sweeps, ten for each draw and each step of tuning,
+    or thirty where all weights are 1; a subclass with another :meth:`record_term`, by
+    NUTS. The chains start from maximum likelihood fits of different numbers of
+    components, from K down to 1, and those from few get help with the birth of
+    components in the first half of tuning. ``sample_stats`` has the number of
+    components with records, ``occupied``.
+
     The order of the components means nothing and may change within a chain, so
-    convergence is judged on what does not depend on it: the log-likelihoods of ten
-    records, and the mean and the distribution function of the data (group
-    ``label_invariant`` of a fit). The chains start from the same weighted maximum
-    likelihood fit; they can agree and still miss another split into components.
+    convergence is judged on what does not depend on it (group ``label_invariant`` of a
+    fit): log-likelihoods of ten records, mean and distribution function of the data,
+    expected quantiles of released values, and the expected share of released values
+    within 20% of the record's own.
 
     Parameters
     ----------
@@ -123,7 +129,7 @@ class MixtureSynthesizer(Synthesizer):
 
     kept_parameters = ("gamma", "pi", "beta", "sigma", "s")
     judged_group = "label_invariant"
-    sampler_settings = MappingProxyType({"target_accept": 0.9, "maxdepth": 8})
+    default_chains = 4
 
     def __init__(self, y, X, n_components=20, min_sigma=0.05, shift=0.0):
         self.y = as_vector(y, "y")
@@ -153,127 +159,94 @@ class MixtureSynthesizer(Synthesizer):
 
     @override
     def build_model(self):
-        n, R = self.X.shape
-        K = self.n_components
-        D = max(R, K) + 1
+        R, K = self.X.shape[1], self.n_components
         coords = {"component": np.arange(K), "predictor": self.predictors}
         with pm.Model(coords=coords) as model:
-            start = {
-                name: pm.Data(name, np.zeros(shape), shape=shape)
-                for name, shape in self._start_shapes.items()
-            }
-            total = pm.Data("start_total", 1.0)
-            log_y = pm.Data("log_y", self.log_y, shape=(n,))
-            X = pm.Data("X", self.X, shape=(n, R))
-
-            # Eqs 3 and 4, by expected counts. Their sum means nothing; with a
-            # Gamma(total, 1) prior on it they hardly depend on each other.
+            log_y = pm.Data("log_y", self.log_y)
+            X = pm.Data("X", self.X)
             gamma = pm.Gamma("gamma", 1, 1)
-            a = gamma / K
-            log_count, jacobian = log_count_of(
-                start["start_share"] + pm.Flat("x", shape=K), a
+            pi = pm.Dirichlet("pi", gamma / K * np.ones(K), dims="component")
+            chol, _, s = pm.LKJCholeskyCov(
+                "chol",
+                n=R,
+                eta=1 + max(K - R, 0) / 2,
+                sd_dist=pm.HalfStudentT.dist(3, 1, shape=R),
+                store_in_trace=False,
             )
-            log_sum = pt.logsumexp(log_count)
-            log_pi = log_count - log_sum
-            pm.Potential(
-                "pi_prior",
-                (a * log_pi + jacobian).sum()
-                + pt.gammaln(gamma)
-                - K * pt.gammaln(a)
-                + total * log_sum
-                - pt.exp(log_sum),
-            )
-            pm.Deterministic("pi", pt.exp(log_pi), dims="component")
-
-            # Eq 6. A component of many records starts at its own estimate.
-            count = total * pt.exp(log_pi)
-            precision = 1 + 2 * count
-            z = pm.Flat("z", shape=K)
-            log_excess = (2 * count * start["start_log_sigma"]) / precision + (
-                z + start["start_z"]
-            ) / pt.sqrt(precision)
-            excess = pt.exp(log_excess)
-            sigma = pm.Deterministic("sigma", self.min_sigma + excess, dims="component")
-            pm.Potential(
-                "sigma_prior",
-                (log_half_t(excess) + log_excess - 0.5 * pt.log(precision)).sum(),
-            )
-
-            # Eq 5, with the correlation matrix integrated out.
-            T, chi = triangular_factor(
-                pm.Flat("log_d", shape=K),
-                pm.Normal("o", 0, 1, shape=K * (K - 1) // 2),
-                K,
-                D,
-            )
-            log_t = start["start_log_t"] + pm.Flat("log_t", shape=R)
-            beta, jacobian = coefficients(
-                start["start_xi"] + pm.Flat("xi", shape=(K, R)),
-                pt.log(count) - 2 * pt.log(sigma),
-                start["start_design"],
-                start["start_pull"],
-                log_t,
-                # The intercept is far from 0, however much of its scale T accounts for.
-                log_t[0].set(
-                    pt.logaddexp(2 * log_t[0], 2 * start["start_log_t"][0] + FLOOR) / 2
-                ),
-                T,
-                K,
-            )
-            pm.Deterministic("beta", beta, dims=("component", "predictor"))
-            rows, s = log_prior_of_coefficients(beta, log_t, T, D)
             pm.Deterministic("s", s, dims="predictor")
-            pm.Potential("beta_prior", chi + rows + jacobian)
-
-            self.add_likelihood(
-                mixture_log_density(log_y, Means()(beta, X), log_pi, pt.log(sigma))
-            )
+            beta = pm.MvNormal("beta", 0, chol=chol, dims=("component", "predictor"))
+            excess = pm.HalfStudentT("excess", 3, 1, dims="component")
+            sigma = pm.Deterministic("sigma", self.min_sigma + excess, dims="component")
+            mixture = pm.NormalMixture.dist(pi, X @ beta.T, sigma)
+            self.add_likelihood(pm.logp(mixture, log_y))
         return model
-
-    @property
-    def _start_shapes(self):
-        K, R = self.n_components, self.X.shape[1]
-        return {
-            "start_share": (K,),
-            "start_log_sigma": (K,),
-            "start_z": (K,),
-            "start_log_t": (R,),
-            "start_xi": (K, R),
-            "start_design": (K, R, R),
-            "start_pull": (K, R),
-        }
 
     @override
     def _contents(self):
         return super()._contents(), self.X, self.log_y
 
     @override
-    def sampling_data(self, weights):
-        return start_of_sampling(
-            self.log_y, self.X, weights, self.n_components, self.min_sigma
+    def draw_posterior(self, weights, settings, progressbar):
+        if type(self).record_term is not Synthesizer.record_term:
+            return super().draw_posterior(weights, settings, progressbar)
+        draws, tune, chains = (settings[name] for name in ("draws", "tune", "chains"))
+        bar = tqdm(
+            desc=f"{type(self).__name__}: {chains} chains",
+            total=chains * (tune + draws),
+            unit="draw",
+            mininterval=1,
+            disable=not progressbar,
+        )
+        with bar:
+            found = sample(
+                Records(self.log_y, self.X, weights, self.min_sigma),
+                self.n_components,
+                draws,
+                tune,
+                chains,
+                settings["random_seed"],
+                min(chains, joblib.effective_n_jobs()),
+                bar.update,
+            )
+        dims = {"pi": ["component"], "sigma": ["component"], "s": ["predictor"]}
+        dims["beta"] = ["component", "predictor"]
+        coords = {"component": np.arange(self.n_components)}
+        coords["predictor"] = self.predictors
+        occupied = found.pop("occupied")
+        return az.from_dict(
+            {"posterior": found, "sample_stats": {"occupied": occupied}},
+            dims=dims,
+            coords=coords,
         )
 
     @override
     def complete_fit(self, fit):
         posterior = fit["posterior"].to_dataset()
-        fit["label_invariant"] = xr.Dataset(
-            {
-                name: (("chain", "draw", name + "_at"), values)
-                for name, values in self._label_invariant(posterior).items()
-            }
-        )
+        fit["label_invariant"] = self._label_invariant(posterior)
 
     def _label_invariant(self, posterior):
         """Compute what does not depend on the order of the components."""
-        n = len(self.log_y)
-        ranks = np.array([0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1])
-        order = np.argsort(self.log_y, kind="stable")
-        extremes = order[np.round(ranks * (n - 1)).astype(int)]
-        spaced = order[np.linspace(0, n - 1, min(n, 60)).astype(int)]
-        pi, beta, sigma = (
-            posterior[name].transpose("chain", "draw", "component", ...).to_numpy()
+        values = {
+            name: posterior[name].transpose("chain", "draw", ...).to_numpy()
             for name in ("pi", "beta", "sigma")
+        }
+        return xr.Dataset(
+            {
+                name: (("chain", "draw", *dims), found, {"unit": unit})
+                for name, dims, unit, found in (
+                    *self._densities(**values),
+                    *self._released(**values),
+                )
+            },
+            coords={"rank": list(RANKS), "below": list(BELOW), "level": list(LEVELS)},
         )
+
+    def _densities(self, pi, beta, sigma):
+        """Log-likelihoods of records by their rank, mean and distribution of log y."""
+        n = len(self.log_y)
+        order = np.argsort(self.log_y, kind="stable")
+        extremes = order[np.round(np.array(RANKS) * (n - 1)).astype(int)]
+        spaced = order[np.linspace(0, n - 1, min(n, 60)).astype(int)]
         with np.errstate(divide="ignore"):
             log_pi = np.log(pi)[..., None, :]
         sigma = sigma[..., None, :]
@@ -282,22 +255,52 @@ class MixtureSynthesizer(Synthesizer):
             return (y - np.einsum("ir,cskr->csik", self.X[rows], beta)) / sigma
 
         density = log_pi - np.log(sigma) - HALF_LOG_2PI
-        points = np.quantile(self.log_y, [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99])
-        return {
-            "log_likelihood": logsumexp(
-                density - 0.5 * residuals(self.log_y[extremes, None], extremes) ** 2,
-                axis=-1,
-            ),
-            "mean": np.einsum("csk,ir,cskr->cs", pi, self.X[spaced], beta)[..., None]
-            / len(spaced),
-            "distribution": np.stack(
-                [
-                    (np.exp(log_pi) * ndtr(residuals(point, spaced))).sum(-1).mean(-1)
-                    for point in points
-                ],
-                axis=-1,
-            ),
-        }
+        log_likelihood = logsumexp(
+            density - 0.5 * residuals(self.log_y[extremes, None], extremes) ** 2,
+            axis=-1,
+        )
+        mean = np.einsum("csk,ir,cskr->cs", pi, self.X[spaced], beta) / len(spaced)
+        distribution = [
+            (np.exp(log_pi) * ndtr(residuals(point, spaced))).sum(-1).mean(-1)
+            for point in np.quantile(self.log_y, BELOW)
+        ]
+        return (
+            ("log_likelihood", ["rank"], "nats", log_likelihood),
+            ("mean", [], "of the logarithm", mean),
+            ("distribution", ["below"], "share", np.stack(distribution, axis=-1)),
+        )
+
+    def _released(self, pi, beta, sigma):
+        """Quantiles of released values, and the chance to be within 20% of one's own.
+
+        Both are expectations given the confidential values. A quantile is that of the
+        data plus one step of Newton's, at most 1 in log y.
+        """
+        points, reach = np.quantile(self.log_y, LEVELS), 0.2 * np.abs(self.y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low, high = (np.log(self.y + self.shift + r) for r in (-reach, reach))
+            log_pi = np.log(pi)
+        low = np.where(np.isfinite(low), low, -np.inf)
+
+        def judge(at):
+            mean = beta[at] @ self.X.T
+            _, share = normal_mixture(self.log_y, mean, log_pi[at], np.log(sigma[at]))
+            return released(share, mean, sigma[at], points, low, high)
+
+        chains, draws = pi.shape[:2]
+        with ThreadPoolExecutor(joblib.effective_n_jobs()) as pool:
+            found = pool.map(judge, np.ndindex(chains, draws))
+            distribution, density, near = (
+                np.reshape(v, (chains, draws, *np.shape(v[0])))
+                for v in zip(*found, strict=True)
+            )
+        # Far from the data, as under weights of 0, the density can be 0.
+        step = (np.array(LEVELS) - distribution) / np.maximum(density, 1e-9)
+        quantiles = np.exp(points + np.clip(step, -1, 1)) - self.shift
+        return (
+            ("released_quantile", ["level"], "units of y", quantiles),
+            ("released_near_own", [], "chance to be within 20%", near),
+        )
 
     def _pointwise(self, fit):
         posterior = fit["posterior"].to_dataset()
@@ -356,14 +359,12 @@ class MixtureSynthesizer(Synthesizer):
 
     @override
     def draw_dataset(self, parameters, rng, power):
-        mean = self.X @ parameters["beta"].T
-        sigma = parameters["sigma"]
-        log_density = -0.5 * ((self.log_y[:, None] - mean) / sigma) ** 2 - np.log(sigma)
+        pi, sigma = parameters["pi"], parameters["sigma"]
+        mean = np.asarray(parameters["beta"]) @ self.X.T
         with np.errstate(divide="ignore"):
-            score = np.log(parameters["pi"]) + power[:, None] * log_density
-        # The largest of the scores plus Gumbel noise is a draw from their softmax.
-        k = np.argmax(score + rng.gumbel(size=score.shape), axis=1)
-        log_value = rng.normal(mean[np.arange(len(k)), k], sigma[k])
+            log_pi = np.log(pi)
+        k = allocate(log_pi, self.log_y - mean, sigma, power, rng)
+        log_value = rng.normal(mean[k, np.arange(len(k))], sigma[k])
         return np.exp(log_value) - self.shift
 
 

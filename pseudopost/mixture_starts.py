@@ -1,75 +1,42 @@
 """Where the chains of the mixture start."""
 
-import math
-
 import numpy as np
 
-from pseudopost.mixture_coordinates import FLOOR, OCCUPIED
-from pseudopost.mixture_kernels import normal_mixture
+from pseudopost.mixture_sweeps import State, normal_mixture
 
 
-def start_of_sampling(log_y, X, weights, K, min_sigma, starts=3, seed=0):
-    """Where the chains start: the best of several weighted maximum likelihood fits.
+def start(data, K, occupied, seed):
+    """Start from a weighted maximum likelihood fit of fewer components, or as many.
 
     Parameters
     ----------
-    log_y : ndarray, shape (n,)
-    X : ndarray, shape (n, R)
-    weights : ndarray, shape (n,)
+    data : Records
     K : int
-    min_sigma : float
-    starts : int
-        Number of fits with random starts.
+    occupied : int
+        Components of that fit, at most K; the others start empty.
     seed : int
-        Seed of the starts: the same for all fits, so that only the data matter.
+        Seed of the fit's own start.
 
     Returns
     -------
-    dict of ndarray
-        Values of the model's ``start_...`` data.
+    State
     """
-    R = X.shape[1]
-    total = max(weights.sum(), 1.0)
-    fits = [
-        expectation_maximization(
-            log_y, X, weights, min(K, OCCUPIED), min_sigma, seed + j
-        )
-        for j in range(starts)
-    ]
-    _, pi, beta, sigma, design = max(fits, key=lambda fit: fit[0])
-    occupied, empty = len(pi), K - len(pi)
-    # Empty components start from one regression for all records.
-    _, _, beta_1, sigma_1, design_1 = expectation_maximization(
-        log_y, X, weights, 1, min_sigma, seed
+    _, pi, beta, sigma = expectation_maximization(
+        data.y, data.X, data.weights, occupied, data.floor, seed
     )
-    pi = np.concatenate([pi, np.full(empty, 0.002 / max(empty, 1))])
-    beta = np.concatenate([beta, np.repeat(beta_1, empty, axis=0)])
-    sigma = np.concatenate([sigma, np.repeat(sigma_1, empty)])
-    design = np.concatenate([design, np.repeat(design_1, empty, axis=0)])
-    pi /= pi.sum()
-    t = np.clip(np.sqrt((beta[:occupied] ** 2).mean(axis=0)), 0.05, None)
-    pull = np.einsum("krs,ks->kr", design, beta)
-    xi = np.zeros((K, R))
-    prior = t**-2
-    prior[0] /= 1 + math.exp(FLOOR)
-    for k in range(occupied):
-        information = total * pi[k] / sigma[k] ** 2
-        precision = information * design[k] + np.diag(prior)
-        centre = np.linalg.solve(precision, information * pull[k])
-        xi[k] = np.linalg.cholesky(precision).T @ (beta[k] - centre)
-    root = np.sqrt(total * pi)
-    log_sigma = np.log(sigma - min_sigma)
-    return {
-        "start_total": total,
-        # Inverse of log_count_of, for counts above those where its tail begins.
-        "start_share": np.maximum(2 * (root + np.log(-np.expm1(-root))), -1),
-        "start_log_sigma": log_sigma,
-        "start_z": log_sigma / np.sqrt(1 + 2 * total * pi),
-        "start_log_t": np.log(t),
-        "start_xi": xi,
-        "start_design": design,
-        "start_pull": pull,
-    }
+    empty = K - occupied
+    pi = np.concatenate([pi, np.full(empty, 0.01 / max(empty, 1))])
+    beta = np.concatenate([beta, np.repeat(beta[:1], empty, axis=0)])
+    return State(
+        log_share=np.log(pi),
+        beta=beta,
+        sigma=np.concatenate([sigma, np.full(empty, sigma.max())]),
+        gamma=np.ones(1),
+        log_t=np.log(np.maximum(np.sqrt((beta**2).mean(axis=0)), 0.05)),
+        T=np.eye(K),
+        mean=beta @ data.X.T,
+        size=np.zeros(K, dtype=np.int64),
+    )
 
 
 def expectation_maximization(
@@ -95,8 +62,6 @@ def expectation_maximization(
     pi : ndarray, shape (K,)
     beta : ndarray, shape (K, R)
     sigma : ndarray, shape (K,)
-    design : ndarray, shape (K, R, R)
-        Mean outer product of each component's predictors.
     """
     n, R = X.shape
     rng = np.random.default_rng(seed)
@@ -131,5 +96,4 @@ def expectation_maximization(
         if objective - last < tolerance * abs(objective):
             break
     largest = np.argsort(-pi)
-    design = gram[largest] / count[largest, None, None]
-    return objective, pi[largest], beta[largest], sigma[largest], design
+    return objective, pi[largest], beta[largest], sigma[largest]

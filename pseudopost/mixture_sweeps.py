@@ -1,24 +1,31 @@
 r"""Gibbs sweeps over the mixture of regressions, exact under record weights.
 
-With :math:`S_i = \sum_k \pi_k \phi_k(y_i)` the pseudo posterior is the marginal of
+With :math:`S_i = \sum_k \pi_k \phi_k(y_i)` the pseudo posterior is
+:math:`p(\theta) \prod_i S_i^{\alpha_i}`. In each sweep a record counts with probability
+:math:`\alpha_i`, and if it does, it is allocated to a component as without weights,
+:math:`p(z_i = k) = \pi_k \phi_k(y_i) / S_i`. Given who counts and the allocations,
 
 .. math::
 
-    p(\theta) \prod_i S_i^{\alpha_i} \, p(z_i \mid \theta), \quad
-    p(z_i = k \mid \theta) = \pi_k \phi_k(y_i) / S_i,
+    p(\theta) \prod_{i \text{ counts}} \pi_{z_i} \phi_{z_i}(y_i)
+    \prod_i S_i^{\alpha_i - 1(i \text{ counts})},
 
-so allocations z are drawn as without weights. Given them, the coefficients of a
-component have the weighted conjugate normal density times
-:math:`\prod_i p(z_i \mid \theta)^{1 - \alpha_i}`: an elliptical slice. With weights of
-1 the second factor is 1, and all is Gibbs sampling.
+whose sum over both is the pseudo posterior again. The first product is that of a Gibbs
+sampler. The exponents of the second have mean 0; it is left to slices: an elliptical
+one for the coefficients of a component, around their conjugate normal. With weights of
+1 it is 1, and all is Gibbs sampling.
 
-The correlations of Eq 5 stay integrated out (:func:`triangular_factor`): given T and a
-predictor's t, its coefficients have the density :math:`(1 + |g|^2 / D)^{-(D - 1) / 2}
-(1 + s^2 / 3)^{-2}`, a mixture of normals over two gamma variables.
-
-Components die easily and are born rarely. So replicas are run at several levels, whose
-Dirichlet shapes are :math:`\gamma / K` and more; the more, the more components have
-records. Neighbours swap levels, and the lowest, with nothing added, is the posterior.
+The correlations of Eq 5 are integrated out. A matrix :math:`\Omega \sim
+\mathrm{LKJ}(1)` is :math:`U U'` with R rows drawn uniformly on the sphere in
+:math:`D = R + 1` dimensions; D must be above K, and a larger D gives
+:math:`\mathrm{LKJ}((D - R + 1) / 2)`. So the :math:`R \times K` matrix of coefficients
+is :math:`\mathrm{diag}(s) U W` with standard normal W. Split W into orthonormal columns
+times a triangular K by K matrix T: row r becomes :math:`s_r v_r T`, with :math:`v_r`
+the first K coordinates of a uniform point on the sphere, and :math:`T'T \sim
+\mathrm{Wishart}(D, I)`. With :math:`t_r = s_r \sqrt{1 - |v_r|^2}` and
+:math:`g_r = t_r^{-1} \beta_r T^{-1}`, a row has the density
+:math:`(1 + |g_r|^2 / D)^{-(D - 1) / 2} (1 + s_r^2 / 3)^{-2}`, where T is divided by
+:math:`\sqrt D`: a mixture of normals over two gamma variables.
 """
 
 import math
@@ -26,111 +33,124 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pseudopost.compiled import compiled
-from pseudopost.mixture_kernels import exp_of_negative
-from pseudopost.mixture_starts import expectation_maximization
+from pseudopost.compiled import compiled, kept_on_disk
 
-# Of 2 artanh(z) / z in powers of z**2, the highest first; more are not vectorised.
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+# Of the exponential in powers of x, and of 2 artanh(z) / z in powers of z**2, the
+# highest first. Loops over more are not vectorised.
+TAYLOR = tuple(1 / math.factorial(j) for j in range(12, -1, -1))
 ARTANH = tuple(2 / (2 * j + 1) for j in range(12, -1, -1))
 # Log of 0 where an infinity would make NaN of a difference.
 NOTHING = -1e300
+# Turns of the ellipse in a sweep, for a component with more records than coefficients.
+TURNS = 4
+# How often a component without records is updated where weights are below 1: it costs
+# as much as any other, and little depends on it.
+EMPTY = 0.25
 
 
 class Records(NamedTuple):
-    """What is fitted: log y (n,), X (n, R), weights (n,) and the floor of sigma.
-
-    ``left`` is 1 less the weights, or empty where all weights are 1.
-    """
+    """What is fitted: log y (n,), X (n, R), weights (n,) and the floor of sigma."""
 
     y: np.ndarray
     X: np.ndarray
     weights: np.ndarray
-    left: np.ndarray
     floor: float
 
 
-class Replicas(NamedTuple):
-    """Where the L replicas are; the sum of exp(log_share) means nothing."""
+class State(NamedTuple):
+    """Where a chain is; the sum of exp(log_share) means nothing."""
 
-    log_share: np.ndarray  # (L, K)
-    beta: np.ndarray  # (L, K, R)
-    sigma: np.ndarray  # (L, K)
-    gamma: np.ndarray  # (L,)
-    log_t: np.ndarray  # (L, R)
-    T: np.ndarray  # (L, K, K)
-    mean: np.ndarray  # (L, K, n)
-    size: np.ndarray  # (L, K), records of each component
-    level: np.ndarray  # (L,), a permutation
-
-
-def records(log_y, X, weights, min_sigma):
-    """Collect what is fitted, as the compiled sweeps take it."""
-    left = 1.0 - weights
-    return Records(
-        np.ascontiguousarray(log_y, dtype=float),
-        np.ascontiguousarray(X, dtype=float),
-        np.ascontiguousarray(weights, dtype=float),
-        left if left.any() else left[:0],
-        float(min_sigma),
-    )
+    log_share: np.ndarray  # (K,)
+    beta: np.ndarray  # (K, R)
+    sigma: np.ndarray  # (K,)
+    gamma: np.ndarray  # (1,)
+    log_t: np.ndarray  # (R,)
+    T: np.ndarray  # (K, K)
+    mean: np.ndarray  # (K, n)
+    size: np.ndarray  # (K,), records of each component
 
 
-def replicas(data, K, occupied, levels, seed, starts=3):
-    """Start all replicas from one weighted maximum likelihood fit.
-
-    Parameters
-    ----------
-    data : Records
-    K : int
-    occupied : int
-        Components of that fit, at most K; the others start empty.
-    levels : int
-    seed : int
-        Seed of the fit's random starts.
-    starts : int
-        The best of so many is taken.
-
-    Returns
-    -------
-    Replicas
-    """
-    fits = [
-        expectation_maximization(
-            data.y, data.X, data.weights, occupied, data.floor, seed + j
-        )
-        for j in range(starts)
-    ]
-    _, pi, beta, sigma, _ = max(fits, key=lambda fit: fit[0])
-    empty = K - occupied
-    share = np.concatenate([pi, np.full(empty, 0.01 / max(empty, 1))])
-    beta = np.concatenate([beta, np.repeat(beta[:1], empty, axis=0)])
-    sigma = np.concatenate([sigma, np.full(empty, sigma.max())])
-    log_t = np.log(np.clip(np.sqrt((beta**2).mean(axis=0)), 0.05, None))
-    one = (np.log(share), beta, sigma, 1.0, log_t, np.eye(K), beta @ data.X.T)
-    stacked = [np.repeat(np.asarray(v)[None], levels, axis=0) for v in one]
-    return Replicas(*stacked, np.zeros((levels, K), dtype=np.int64), np.arange(levels))
-
-
-def at_lowest(state):
-    """Copy what a fit keeps from the replica that is at the lowest level."""
-    r = int(np.flatnonzero(state.level == 0)[0])
-    log_share, beta, T = state.log_share[r], state.beta[r].copy(), state.T[r]
-    share = np.exp(log_share - log_share.max())
-    g = np.linalg.solve(T.T, beta) * np.exp(-state.log_t[r])
-    q = 1 + (g**2).sum(axis=0) / dimensions(*beta.shape)
+def draw_of(state):
+    """Copy what a fit keeps from where a chain is."""
+    share = np.exp(state.log_share - state.log_share.max())
+    g = np.linalg.solve(state.T.T, state.beta) * np.exp(-state.log_t)
+    q = 1 + (g**2).sum(axis=0) / dimensions(*g.shape)
     return {
-        "gamma": float(state.gamma[r]),
+        "gamma": float(state.gamma[0]),
         "pi": share / share.sum(),
-        "beta": beta,
-        "sigma": state.sigma[r].copy(),
-        "s": np.exp(state.log_t[r]) * np.sqrt(q),
+        "beta": state.beta.copy(),
+        "sigma": state.sigma.copy(),
+        "s": np.exp(state.log_t) * np.sqrt(q),
     }
 
 
 @compiled()
 def dimensions(K, R):
-    """Return D of :func:`triangular_factor`."""
+    """Return D, which the correlations were integrated out in."""
     return max(R, K) + 1
+
+
+@compiled(inline="always")
+def exp_of_negative(x):
+    """Exponential of a number of 0 or less, written so that it is vectorised.
+
+    Below -40 it is 0: in a sum with exp(0) the term is lost in rounding.
+    """
+    value = 0.0
+    for coefficient in TAYLOR:
+        value = value * (x / 128) + coefficient
+    for _ in range(7):
+        value *= value
+    return 0.0 if x < -40.0 else value
+
+
+@compiled(nogil=True)
+def normal_mixture(y, mean, log_pi, log_sigma):
+    """Log density of each value, shape (n,), and its share per component, (K, n)."""
+    K, n = mean.shape
+    share, largest, total = np.empty((K, n)), np.full(n, -np.inf), np.zeros(n)
+    constant = log_pi - log_sigma - HALF_LOG_2PI
+    inverse = np.exp(-log_sigma)
+    for k in range(K):
+        for i in range(n):
+            z = (y[i] - mean[k, i]) * inverse[k]
+            share[k, i] = constant[k] - 0.5 * z * z
+            largest[i] = max(largest[i], share[k, i])
+    for k in range(K):
+        for i in range(n):
+            share[k, i] = exp_of_negative(share[k, i] - largest[i])
+            total[i] += share[k, i]
+    share /= total
+    return largest + np.log(total), share
+
+
+@compiled(nogil=True)
+def released(share, mean, sigma, points, low, high):
+    """Distribution of released logarithms, given the confidential ones.
+
+    Returns
+    -------
+    distribution, density : ndarray, shape (points,)
+        Averaged over the records.
+    between : float
+        Mean chance to be between the record's own `low` and `high`.
+    """
+    K, n = share.shape
+    distribution, density, between = np.zeros(len(points)), np.zeros(len(points)), 0.0
+    for k in range(K):
+        scale = 1 / (math.sqrt(2.0) * sigma[k])
+        for i in range(n):
+            if share[k, i] < 1e-9:
+                continue
+            half = 0.5 * share[k, i]
+            up, down = (high[i] - mean[k, i]) * scale, (low[i] - mean[k, i]) * scale
+            between += half * (math.erf(up) - math.erf(down))
+            for j, point in enumerate(points):
+                z = (point - mean[k, i]) * scale
+                distribution[j] += half * (1 + math.erf(z))
+                density[j] += share[k, i] * scale * math.exp(-z * z)
+    return distribution / n, density / (n * math.sqrt(math.pi)), between / n
 
 
 @compiled(inline="always")
@@ -157,11 +177,11 @@ def log_rest(log_share, residual, sigma):
 
 
 @compiled()
-def log_of_others(c, rest, shift, h, residual):
-    """Sum of c log(exp(rest) + a) over the records, a one component's part."""
+def likelihood_left(left, rest, shift, h, residual):
+    """Sum of left * log(exp(rest) + a) over the records, a one component's part."""
     total = 0.0
-    for i in range(len(c)):
-        total += c[i] * log_add(rest[i], shift - h * residual[i] ** 2)
+    for i in range(len(left)):
+        total += left[i] * log_add(rest[i], shift - h * residual[i] ** 2)
     return total
 
 
@@ -172,16 +192,18 @@ def log_half_t(value):
 
 
 @compiled()
-def allocate(log_share, residual, sigma, rng):
-    """Draw the component of every record given its value."""
+def allocate(log_share, residual, sigma, power, rng):
+    """Draw the component of every record given its value, by pi_k phi_k(y) ** power."""
     K, n = residual.shape
     share, largest = np.empty((K, n)), np.full(n, -np.inf)
     level, below = rng.random(n), np.zeros(n)
     z = np.zeros(n, dtype=np.int64)
     for k in range(K):
-        shift, h = log_share[k] - math.log(sigma[k]), 0.5 / sigma[k] ** 2
+        log_sigma, h = math.log(sigma[k]), 0.5 / sigma[k] ** 2
         for i in range(n):
-            share[k, i] = shift - h * residual[k, i] ** 2
+            share[k, i] = log_share[k] - power[i] * (
+                log_sigma + h * residual[k, i] ** 2
+            )
             largest[i] = max(largest[i], share[k, i])
     for k in range(K):
         for i in range(n):
@@ -201,12 +223,14 @@ def by_component(z, K):
     """Sort the records by component, and say where each component begins."""
     begin = np.zeros(K + 1, dtype=np.int64)
     for k in z:
-        begin[k + 1] += 1
+        if k >= 0:
+            begin[k + 1] += 1
     begin = np.cumsum(begin)
-    at, order = begin[:-1].copy(), np.empty(len(z), dtype=np.int64)
+    at, order = begin[:-1].copy(), np.empty(begin[-1], dtype=np.int64)
     for i in range(len(z)):
-        order[at[z[i]]] = i
-        at[z[i]] += 1
+        if z[i] >= 0:
+            order[at[z[i]]] = i
+            at[z[i]] += 1
     return order, begin
 
 
@@ -285,14 +309,14 @@ def log_gamma_draw(shape, rng):
 
 
 @compiled()
-def log_prior_of_gamma(gamma, extra, K, occupied, log_shares, C):
+def log_prior_of_gamma(gamma, extra, K, occupied, log_shares, total):
     """Log density of gamma, what the empty components have integrated out."""
     a = gamma / K + extra
     return (
         -gamma
         + math.lgamma(K * a)
-        - math.lgamma(K * a + C)
-        + math.lgamma(occupied * a + C)
+        - math.lgamma(K * a + total)
+        + (math.lgamma(occupied * a + total) if occupied else 0.0)
         - occupied * math.lgamma(a)
         + a * log_shares
     )
@@ -301,7 +325,10 @@ def log_prior_of_gamma(gamma, extra, K, occupied, log_shares, C):
 @compiled()
 def scale_shares(log_share, size):
     """Give the components with records a sum of 1; return the sum of their logs."""
-    largest, total, sum_of_logs, occupied = -np.inf, 0.0, 0.0, 0
+    occupied = np.sum(size > 0)
+    if occupied == 0:
+        return 0.0, 0
+    largest, total, sum_of_logs = -np.inf, 0.0, 0.0
     for k in range(len(size)):
         if size[k] > 0:
             largest = max(largest, log_share[k])
@@ -312,301 +339,324 @@ def scale_shares(log_share, size):
     for k in range(len(size)):
         if size[k] > 0:
             sum_of_logs += log_share[k]
-            occupied += 1
     return sum_of_logs, occupied
 
 
 @compiled()
-def draw_empty_shares(log_share, a, size, occupied, C, rng):
+def draw_empty_shares(log_share, a, size, occupied, total, rng):
     """Draw the shares of the components without records, where the others sum to 1."""
-    H = log_gamma_draw(occupied * a + C, rng)
+    scale = log_gamma_draw(occupied * a + total, rng) if occupied else 0.0
     new = log_share.copy()
     for k in range(len(size)):
         if size[k] == 0:
-            new[k] = log_gamma_draw(a, rng) - H
+            new[k] = log_gamma_draw(a, rng) - scale
     return new
 
 
 @compiled()
-def likelihood_left(log_share, size, c, residual, sigma, empty, rest):
-    """Sum of c log(likelihood): of the occupied components, or `rest` and the empty."""
+def log_of_sum(log_share, size, residual, sigma, empty, rest):
+    """Log of exp(rest) and the parts of the empty, or of the other, components."""
     total = rest.copy()
     for k in range(len(size)):
         shift, h = log_share[k] - math.log(sigma[k]), 0.5 / sigma[k] ** 2
         if (size[k] == 0) == empty:
-            for i in range(len(c)):
+            for i in range(len(rest)):
                 total[i] = log_add(total[i], shift - h * residual[k, i] ** 2)
     return total
 
 
 @compiled()
-def draw_gamma(log_share, gamma, extra, size, C, c, residual, sigma, rng):
+def draw_gamma(log_share, gamma, extra, size, total, left, residual, sigma, rng):
     """Draw gamma and the shares of the components without records."""
     K = len(size)
     log_shares, occupied = scale_shares(log_share, size)
-    rest = np.full(len(c), NOTHING)
-    rest = likelihood_left(log_share, size, c, residual, sigma, False, rest)
-    old = log_prior_of_gamma(gamma, extra, K, occupied, log_shares, C)
-    left = np.sum(c * likelihood_left(log_share, size, c, residual, sigma, True, rest))
+    rest = np.full(len(left), NOTHING)
+    rest = log_of_sum(log_share, size, residual, sigma, False, rest)
+    old = log_prior_of_gamma(gamma, extra, K, occupied, log_shares, total)
+    old_left = np.sum(left * log_of_sum(log_share, size, residual, sigma, True, rest))
     for step in range(3):
         noise = 0.7 * rng.standard_normal() if step else 0.0
         proposed = gamma * math.exp(noise)
-        new = log_prior_of_gamma(proposed, extra, K, occupied, log_shares, C)
+        new = log_prior_of_gamma(proposed, extra, K, occupied, log_shares, total)
         if -rng.standard_exponential() >= new - old + noise:
             continue
         shares = draw_empty_shares(
-            log_share, proposed / K + extra, size, occupied, C, rng
+            log_share, proposed / K + extra, size, occupied, total, rng
         )
-        new_left = np.sum(
-            c * likelihood_left(shares, size, c, residual, sigma, True, rest)
-        )
-        if -rng.standard_exponential() < left - new_left:
-            gamma, old, left = proposed, new, new_left
+        new_left = np.sum(left * log_of_sum(shares, size, residual, sigma, True, rest))
+        if -rng.standard_exponential() < new_left - old_left:
+            gamma, old, old_left = proposed, new, new_left
             log_share[:] = shares
     # Their sum is free; with this one the shares are independent given allocations.
     largest = np.max(log_share)
     log_share -= largest + math.log(np.sum(np.exp(log_share - largest)))
-    log_share += log_gamma_draw(gamma + K * extra + C, rng)
+    log_share += log_gamma_draw(gamma + K * extra + total, rng)
     return gamma
 
 
 @compiled()
-def draw_normal(P, push, rng):
-    """Mean of a normal of precision P, and a draw of what is around it."""
-    R = len(push)
-    root = np.linalg.cholesky(P)
-    upper = np.ascontiguousarray(root.T)
-    centre, around = push.copy(), rng.standard_normal(R)
-    for r in range(R):
-        centre[r] = (centre[r] - np.sum(root[r, :r] * centre[:r])) / root[r, r]
-    for r in range(R - 1, -1, -1):
-        tail = upper[r, r + 1 :]
-        centre[r] = (centre[r] - np.sum(tail * centre[r + 1 :])) / root[r, r]
-        around[r] = (around[r] - np.sum(tail * around[r + 1 :])) / root[r, r]
-    return centre, around
+def solve(root, push):
+    """Solve P x = push, with the Cholesky root of P."""
+    x = push.copy()
+    for r in range(len(x)):
+        x[r] = (x[r] - np.sum(root[r, :r] * x[:r])) / root[r, r]
+    for r in range(len(x) - 1, -1, -1):
+        x[r] /= root[r, r]
+        x[:r] -= root[r, :r] * x[r]
+    return x
 
 
 @compiled()
-def draw_coefficients(k, own, data, beta, mean, sigma, shift, rest, prior, rng):
-    """Draw the coefficients of one component given allocations, in place."""
-    y, X, w, c, _ = data
-    n, R = X.shape
-    inverse_W, precision = prior
-    X_k, y_k = np.empty((len(own), R)), np.empty(len(own))
+def draw_around(root, rng):
+    """Draw from the normal of mean 0 whose precision has this Cholesky root."""
+    x = rng.standard_normal(len(root))
+    for r in range(len(x) - 1, -1, -1):
+        x[r] /= root[r, r]
+        x[:r] -= root[r, :r] * x[r]
+    return x
+
+
+@compiled()
+def gather(own, data):
+    """Copy the predictors and the values of some records."""
+    n, R = len(own), data.X.shape[1]
+    X, y = np.empty((n, R)), np.empty(n)
     for i, j in enumerate(own):
-        root = math.sqrt(w[j]) / sigma
-        y_k[i] = root * y[j]
+        y[i] = data.y[j]
         for r in range(R):
-            X_k[i, r] = root * X[j, r]
-    P, push = X_k.T @ X_k, X_k.T @ y_k
+            X[i, r] = data.X[j, r]
+    return X, y
+
+
+@compiled()
+def conjugate(k, X, y, beta, sigma, prior):
+    """Cholesky root of the precision of a component's coefficients, and their mean."""
+    R = beta.shape[1]
+    inverse_W, precision = prior
+    P, push = X.T @ X / sigma**2, X.T @ y / sigma**2
     for r in range(R):
         others = np.sum(inverse_W[k] * beta[:, r]) - inverse_W[k, k] * beta[k, r]
         push[r] -= precision[r] * others
         P[r, r] += precision[r] * inverse_W[k, k]
-    centre, new = draw_normal(P, push, rng)
-    if len(c) == 0:
-        beta[k] = centre + new
-        mean[:] = X @ beta[k]
-        return
-    old = beta[k] - centre
-    mean_centre, mean_new = X @ centre, X @ new
-    mean_old = mean - mean_centre
-    inside = np.zeros(n)
-    inside[own] = 1
-    h, residual = 0.5 / sigma**2, y - mean_centre
-    level = log_remainder(
-        c, inside, rest, shift, h, residual, mean_old, mean_new, 1.0, 0.0
-    )
-    level -= rng.standard_exponential()
-    angle = 2 * math.pi * rng.random()
-    low, high = angle - 2 * math.pi, angle
-    while True:
-        cos, sin = math.cos(angle), math.sin(angle)
-        found = log_remainder(
-            c, inside, rest, shift, h, residual, mean_old, mean_new, cos, sin
-        )
-        if found >= level:
-            beta[k] = centre + cos * old + sin * new
-            mean[:] = mean_centre + cos * mean_old + sin * mean_new
-            return
-        if angle < 0:
-            low = angle
-        else:
-            high = angle
-        angle = low + (high - low) * rng.random()
+    root = np.linalg.cholesky(P)
+    return root, solve(root, push)
 
 
 @compiled()
-def log_remainder(c, inside, rest, shift, h, residual, old, new, cos, sin):
-    """Compute what the conjugate normal leaves out, at one point of the ellipse."""
+def likelihood_on_ellipse(left, rest, shift, h, residual, old, new, cos, sin):
+    """Compute :func:`likelihood_left` where the mean is cos old + sin new."""
     total = 0.0
-    for i in range(len(c)):
+    for i in range(len(left)):
         there = residual[i] - cos * old[i] - sin * new[i]
-        term = shift - h * there * there
-        total += c[i] * (inside[i] * term - log_add(rest[i], term))
+        total += left[i] * log_add(rest[i], shift - h * there * there)
     return total
 
 
 @compiled()
-def slice_draw(log_density, x, width, given, rng):
-    """Move x by slice sampling, with at most 20 steps outwards (Neal 2003)."""
-    level = log_density(x, *given) - rng.standard_exponential()
-    low = x - width * rng.random()
-    high = low + width
-    left = int(20 * rng.random())
-    right = 19 - left
-    while left > 0 and log_density(low, *given) > level:
-        low -= width
-        left -= 1
-    while right > 0 and log_density(high, *given) > level:
-        high += width
-        right -= 1
-    while True:
-        new = low + (high - low) * rng.random()
-        if log_density(new, *given) >= level:
-            return new
-        if new < x:
-            low = new
-        else:
-            high = new
+def draw_coefficients(k, own, data, beta, mean, sigma, shift, rest, left, prior, rng):
+    """Draw the coefficients of one component given allocations, in place.
+
+    The means are updated only where something is left. Returns the sum of the squared
+    residuals of the component's own records.
+    """
+    X, y = own
+    root, centre = conjugate(k, X, y, beta, sigma, prior)
+    if len(left) == 0:
+        beta[k] = centre + draw_around(root, rng)
+        return np.sum((y - X @ beta[k]) ** 2)
+    mean_centre, h = data.X @ centre, 0.5 / sigma**2
+    residual, old, mean_old = data.y - mean_centre, beta[k] - centre, mean - mean_centre
+    found = likelihood_left(left, rest, shift, h, residual - mean_old)
+    for _ in range(TURNS if len(y) > len(centre) else 1):
+        new = draw_around(root, rng)
+        mean_new = data.X @ new
+        level = found - rng.standard_exponential()
+        angle = 2 * math.pi * rng.random()
+        low, high = angle - 2 * math.pi, angle
+        while True:
+            cos, sin = math.cos(angle), math.sin(angle)
+            found = likelihood_on_ellipse(
+                left, rest, shift, h, residual, mean_old, mean_new, cos, sin
+            )
+            if found >= level:
+                break
+            if angle < 0:
+                low = angle
+            else:
+                high = angle
+            angle = low + (high - low) * rng.random()
+        old, mean_old = cos * old + sin * new, cos * mean_old + sin * mean_new
+    beta[k], mean[:] = centre + old, mean_centre + mean_old
+    return np.sum((y - X @ beta[k]) ** 2)
+
+
+def slice_sampler(log_density):
+    """Return a function that moves x by slice sampling of `log_density`."""
+
+    @compiled()
+    def draw(x, width, given, rng):
+        """Step out at most 20 times (Neal 2003)."""
+        level = log_density(x, *given) - rng.standard_exponential()
+        low = x - width * rng.random()
+        high = low + width
+        left = int(20 * rng.random())
+        right = 19 - left
+        while left > 0 and log_density(low, *given) > level:
+            low -= width
+            left -= 1
+        while right > 0 and log_density(high, *given) > level:
+            high += width
+            right -= 1
+        while True:
+            new = low + (high - low) * rng.random()
+            if log_density(new, *given) >= level:
+                return new
+            if new < x:
+                low = new
+            else:
+                high = new
+
+    return draw
 
 
 @compiled()
-def log_sigma_posterior(x, floor, size, squares, log_share, c, rest, residual):
+def log_sigma_posterior(x, floor, size, squares, log_share, left, rest, residual):
     """Log density of x = log(sigma - floor) given allocations."""
     excess = math.exp(x)
     sigma = floor + excess
-    logp = log_half_t(excess) + x - size * math.log(sigma) - 0.5 * squares / sigma**2
-    if len(c):
-        shift = log_share - math.log(sigma)
-        logp -= log_of_others(c, rest, shift, 0.5 / sigma**2, residual)
-    return logp
+    shift, h = log_share - math.log(sigma), 0.5 / sigma**2
+    return (
+        log_half_t(excess)
+        + x
+        - size * math.log(sigma)
+        - h * squares
+        + likelihood_left(left, rest, shift, h, residual)
+    )
+
+
+slice_sigma = slice_sampler(log_sigma_posterior)
 
 
 @compiled()
-def draw_sigma(sigma, floor, size, squares, log_share, c, rest, residual, rng):
+def draw_sigma(sigma, floor, size, squares, log_share, left, rest, residual, rng):
     """Draw sigma, in steps as wide as its posterior is."""
     x = math.log(sigma - floor)
     width = 1.0 / math.sqrt(1 + size / 10) + 0.02 if size else 2.0
-    given = floor, size, squares, log_share, c, rest, residual
-    return floor + math.exp(slice_draw(log_sigma_posterior, x, width, given, rng))
+    given = floor, size, squares, log_share, left, rest, residual
+    return floor + math.exp(slice_sigma(x, width, given, rng))
 
 
 @compiled()
-def log_share_posterior(x, shape, c, rest, shift, h, residual):
+def log_share_posterior(x, shape, left, rest, shift, h, residual):
     """Log density of the log of a share given allocations."""
-    logp = shape * x - math.exp(x)
-    if len(c):
-        logp -= log_of_others(c, rest, x + shift, h, residual)
-    return logp
+    return shape * x - math.exp(x) + likelihood_left(left, rest, x + shift, h, residual)
+
+
+slice_share = slice_sampler(log_share_posterior)
 
 
 @compiled()
-def draw_share(x, shape, sigma, c, rest, residual, rng):
+def draw_share(x, shape, sigma, left, rest, residual, rng):
     """Draw the log of a share."""
-    if len(c) == 0:
+    if len(left) == 0:
         return math.log(rng.standard_gamma(shape))
-    given = shape, c, rest, -math.log(sigma), 0.5 / sigma**2, residual
-    return slice_draw(log_share_posterior, x, 3 / math.sqrt(shape), given, rng)
+    given = shape, left, rest, -math.log(sigma), 0.5 / sigma**2, residual
+    return slice_share(x, 3 / math.sqrt(shape), given, rng)
 
 
 @compiled()
-def sweep(r, data, state, extra, rng):
-    """One pass over everything in a replica."""
-    y, _, w, c, floor = data
-    log_share, beta, sigma = state.log_share[r], state.beta[r], state.sigma[r]
-    mean, size, T, log_t = state.mean[r], state.size[r], state.T[r], state.log_t[r]
+def who_counts(z, weights, rng):
+    """Take back the allocation of records that do not count, and say what is left.
+
+    Nothing is left, an empty array, where all weights are 1.
+    """
+    left = np.empty(len(z) if weights.min() < 1 else 0)
+    for i in range(len(left)):
+        counts = rng.random() < weights[i]
+        left[i] = weights[i] - counts
+        if not counts:
+            z[i] = -1
+    return left
+
+
+@compiled()
+def sweep(data, state, extra, rng):
+    """One pass over everything."""
+    log_share, beta, sigma, gamma, log_t, T, mean, size = state
     K, R = beta.shape
     D = dimensions(K, R)
     inverse_W = np.linalg.inv(T.T @ T)
     prior = inverse_W, draw_scales(beta, inverse_W, log_t, D, rng)
-    residual = y - mean
-    order, begin = by_component(allocate(log_share, residual, sigma, rng), K)
+    residual = data.y - mean
+    z = allocate(log_share, residual, sigma, np.ones(residual.shape[1]), rng)
+    left = who_counts(z, data.weights, rng)
+    order, begin = by_component(z, K)
     size[:] = begin[1:] - begin[:-1]
-    state.gamma[r] = draw_gamma(
-        log_share, state.gamma[r], extra, size, np.sum(w), c, residual, sigma, rng
+    total = np.sum(data.weights)
+    gamma[0] = draw_gamma(
+        log_share, gamma[0], extra, size, total, left, residual, sigma, rng
     )
-    after = log_rest(log_share, residual[:, : len(c)], sigma)
-    before = np.full(len(c), NOTHING)
+    after = log_rest(log_share, residual[:, : len(left)], sigma)
+    before = np.full(len(left), NOTHING)
     rest = before.copy()
     for k in range(K):
         own = order[begin[k] : begin[k + 1]]
-        for i in range(len(c)):
-            rest[i] = log_add(before[i], after[k + 1, i])
-        shift = log_share[k] - math.log(sigma[k])
-        draw_coefficients(
-            k, own, data, beta, mean[k], sigma[k], shift, rest, prior, rng
-        )
-        residual_k = y - mean[k]
-        squares = np.sum(residual_k[own] ** 2)
-        sigma[k] = draw_sigma(
-            sigma[k], floor, len(own), squares, log_share[k], c, rest, residual_k, rng
-        )
-        if len(own):
-            shape = state.gamma[r] / K + extra + len(own)
-            log_share[k] = draw_share(
-                log_share[k], shape, sigma[k], c, rest, residual_k, rng
+        if len(own) or len(left) == 0 or rng.random() < EMPTY:
+            for i in range(len(left)):
+                rest[i] = log_add(before[i], after[k + 1, i])
+            shift = log_share[k] - math.log(sigma[k])
+            squares = draw_coefficients(
+                k,
+                gather(own, data),
+                data,
+                beta,
+                mean[k],
+                sigma[k],
+                shift,
+                rest,
+                left,
+                prior,
+                rng,
             )
+            there = data.y[: len(left)] - mean[k, : len(left)]
+            sigma[k] = draw_sigma(
+                sigma[k],
+                data.floor,
+                len(own),
+                squares,
+                log_share[k],
+                left,
+                rest,
+                there,
+                rng,
+            )
+            if len(own):
+                shape = gamma[0] / K + extra + len(own)
+                log_share[k] = draw_share(
+                    log_share[k], shape, sigma[k], left, rest, there, rng
+                )
         shift, h = log_share[k] - math.log(sigma[k]), 0.5 / sigma[k] ** 2
-        for i in range(len(c)):
-            before[i] = log_add(before[i], shift - h * residual_k[i] ** 2)
+        for i in range(len(left)):
+            before[i] = log_add(before[i], shift - h * (data.y[i] - mean[k, i]) ** 2)
+    if len(left) == 0:
+        mean[:] = beta @ data.X.T
     if rng.random() < 0.25:  # dear, and the data say little about it
         move_T(T, beta, log_t, D, rng)
 
 
-@compiled()
-def swap(i, j, data, state, levels, rng):
-    """Let two replicas exchange levels, their empty components drawn anew."""
-    y, _, w, c, _ = data
-    (_, K), C, change = state.log_share.shape, np.sum(w), 0.0
-    shares = np.empty((2, K))
-    for r, a, b in ((0, i, j), (1, j, i)):
-        log_share, sigma, size = state.log_share[a], state.sigma[a], state.size[a]
-        gamma, residual = state.gamma[a], y - state.mean[a]
-        ours, theirs = levels[state.level[a]], levels[state.level[b]]
-        logs, occupied = scale_shares(log_share, size)
-        change += log_prior_of_gamma(gamma, theirs, K, occupied, logs, C)
-        change -= log_prior_of_gamma(gamma, ours, K, occupied, logs, C)
-        shares[r] = draw_empty_shares(
-            log_share, gamma / K + theirs, size, occupied, C, rng
-        )
-        rest = np.full(len(c), NOTHING)
-        rest = likelihood_left(log_share, size, c, residual, sigma, False, rest)
-        for sign, share in ((1, log_share), (-1, shares[r])):
-            with_empty = likelihood_left(share, size, c, residual, sigma, True, rest)
-            change += sign * np.sum(c * with_empty)
-    if -rng.standard_exponential() >= change:
-        return False
-    state.log_share[i], state.log_share[j] = shares[0], shares[1]
-    state.level[i], state.level[j] = state.level[j], state.level[i]
-    return True
-
-
-@compiled(nogil=True)
-def run(data, state, levels, sweeps, rng):
-    """Sweep all replicas so often, in place, with swaps after each sweep.
+@kept_on_disk
+def run(data, state, extra, sweeps, rng):
+    """Sweep so often, in place.
 
     Parameters
     ----------
     data : Records
-    state : Replicas
-    levels : ndarray, shape (L,)
-        What is added to the Dirichlet shape of each component; the first is 0.
+    state : State
+    extra : float
+        Added to the Dirichlet shape of each component: above 0 more components have
+        records than under the posterior, at 0 they are its.
     sweeps : int
     rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray, shape (L - 1,)
-        Swaps between a level and the next.
     """
-    L = len(levels)
-    swaps, at = np.zeros(L - 1, dtype=np.int64), np.empty(L, dtype=np.int64)
-    for s in range(sweeps):
-        for r in range(L):
-            sweep(r, data, state, levels[state.level[r]], rng)
-        for r in range(L):
-            at[state.level[r]] = r
-        for level in range(s % 2, L - 1, 2):
-            swaps[level] += swap(at[level], at[level + 1], data, state, levels, rng)
-    return swaps
+    for _ in range(sweeps):
+        sweep(data, state, extra, rng)

@@ -55,6 +55,8 @@ class Synthesizer(ABC):
         :meth:`complete_fit`.
     sampler_settings : mapping
         Further settings of ``nutpie.sample``, such as ``target_accept``.
+    default_chains : int
+        Number of chains where :meth:`fit` is not told.
 
     References
     ----------
@@ -89,6 +91,7 @@ class Synthesizer(ABC):
     kept_parameters = None
     judged_group = "posterior"
     sampler_settings = MappingProxyType({})
+    default_chains = 2
 
     @abstractmethod
     def build_model(self):
@@ -151,23 +154,59 @@ class Synthesizer(ABC):
         """
         return weights * log_likelihood
 
-    def sampling_data(self, weights):
-        """Compute model data that depend on the weights, such as starting points.
+    def draw_posterior(self, weights, settings, progressbar):
+        """Draw from the pseudo posterior; by default with NUTS, by nutpie.
 
         Parameters
         ----------
         weights : ndarray, shape (n,)
+        settings : dict of int
+            ``draws``, ``tune``, ``chains`` and ``random_seed``, as in :meth:`fit`.
+        progressbar : bool
 
         Returns
         -------
-        dict of ndarray
-            By the name of their ``pm.Data``; by default none.
+        xarray.DataTree
+            Groups ``posterior`` and ``sample_stats``.
 
         References
         ----------
         Book: :ref:`add-synthesizer`.
         """
-        return {}
+
+        def say(text):
+            if progressbar:
+                print(f"{type(self).__name__}: {text}", file=sys.stderr, flush=True)
+
+        model = compiled.sampler(self._form, self.model, self.kept_parameters, say)
+        data = {variable.name: variable.get_value() for variable in self._shared}
+        data["y_weights"] = weights
+        known = [variable.name for variable in model.shared_var_keys]
+        sampling = nutpie.sample(
+            model.with_data(**{name: data[name] for name in known}),
+            draws=settings["draws"],
+            tune=settings["tune"],
+            chains=settings["chains"],
+            seed=settings["random_seed"],
+            cores=min(settings["chains"], joblib.effective_n_jobs()),
+            save_warmup=False,
+            progress_bar=progressbar,
+            blocking=False,
+            **self.sampler_settings,
+        )
+        try:
+            fit = sampling.wait()
+        except BaseException:
+            sampling.cancel()
+            raise
+        if self.kept_parameters:
+            posterior = fit["posterior"].to_dataset()
+            fit["posterior"] = posterior[list(self.kept_parameters)]
+        stats = fit["sample_stats"].to_dataset()
+        fit["sample_stats"] = stats[
+            [name for name in stats if stats[name].dtype != object]
+        ]
+        return fit
 
     def complete_fit(self, fit):  # noqa: B027
         """Add groups of its own to a new fit, in place; by default none.
@@ -265,22 +304,23 @@ class Synthesizer(ABC):
         weights=None,
         draws=1000,
         tune=1000,
-        chains=2,
+        chains=None,
         random_seed=None,
         progressbar=True,
     ):
-        """Sample the pseudo posterior with NUTS.
+        """Sample the pseudo posterior, by :meth:`draw_posterior`.
 
-        The model is compiled at the first fit and re-used for every later weight
-        vector, and by models of the same form.
+        What has to be compiled is compiled at the first fit and re-used for every later
+        weight vector, and by models of the same form.
 
         Parameters
         ----------
         weights : array-like, shape (n,), optional
             Record weights in [0, 1]; by default all 1, the ordinary posterior.
-        draws, tune, chains : int
-            Kept draws and tuning steps per chain, at most ten million, and the number
-            of chains, at most ten thousand.
+        draws, tune : int
+            Kept draws and tuning steps per chain, at most ten million.
+        chains : int, optional
+            Number of chains, at most ten thousand; by default :attr:`default_chains`.
         random_seed : int, optional
             Seed from 0 to 2**63 - 1; by default a new one from the operating system,
             which the fit keeps in the attribute ``random_seed``. The result does not
@@ -306,9 +346,9 @@ class Synthesizer(ABC):
         Warns
         -----
         ConvergenceWarning
-            If an R-hat exceeds 1.05, a bulk effective sample size is below 100 per
-            chain, or a transition diverged. The text is kept in the attribute
-            ``not_converged``.
+            If an R-hat exceeds 1.05, a bulk or tail effective sample size is below 100
+            per chain, or a transition diverged. It names the worst quantity, with its
+            mean in each chain, and is kept in the attribute ``not_converged``.
 
         References
         ----------
@@ -335,7 +375,9 @@ class Synthesizer(ABC):
         settings = {
             "draws": as_count(draws, "draws", low=4, high=10**7),
             "tune": as_count(tune, "tune", high=10**7),
-            "chains": as_count(chains, "chains", high=10**4),
+            "chains": as_count(
+                self.default_chains if chains is None else chains, "chains", high=10**4
+            ),
             "random_seed": as_seed(random_seed),
         }
         progressbar = as_flag(progressbar, "progressbar")
@@ -372,47 +414,10 @@ class Synthesizer(ABC):
         names = [None if name in TAKEN else name for name in labels.names]
         return xr.Coordinates.from_pandas_multiindex(labels.set_names(names), "record")
 
-    def _sampler(self, say=lambda text: None):
-        return compiled.sampler(self._form, self.model, self.kept_parameters, say)
-
-    def _sampling_data(self, weights):
-        data = {variable.name: variable.get_value() for variable in self._shared}
-        return data | {"y_weights": weights} | self.sampling_data(weights)
-
     def _sample(self, weights, settings, progressbar):
-        def say(text):
-            if progressbar:
-                print(f"{type(self).__name__}: {text}", file=sys.stderr, flush=True)
-
-        model = self._sampler(say)
-        data = self._sampling_data(weights)
-        known = [variable.name for variable in model.shared_var_keys]
         # Chains run side by side; linear algebra in threads of its own only slows them.
         with threadpool_limits(1):
-            sampling = nutpie.sample(
-                model.with_data(**{name: data[name] for name in known}),
-                draws=settings["draws"],
-                tune=settings["tune"],
-                chains=settings["chains"],
-                seed=settings["random_seed"],
-                cores=min(settings["chains"], joblib.effective_n_jobs()),
-                save_warmup=False,
-                progress_bar=progressbar,
-                blocking=False,
-                **self.sampler_settings,
-            )
-            try:
-                fit = sampling.wait()
-            except BaseException:
-                sampling.cancel()
-                raise
-        if self.kept_parameters:
-            posterior = fit["posterior"].to_dataset()
-            fit["posterior"] = posterior[list(self.kept_parameters)]
-        stats = fit["sample_stats"].to_dataset()
-        fit["sample_stats"] = stats[
-            [name for name in stats if stats[name].dtype != object]
-        ]
+            fit = self.draw_posterior(weights, settings, progressbar)
         fit["constant_data"] = xr.Dataset({"weights": ("record", weights)})
         self.complete_fit(fit)
         fit.attrs = {

@@ -195,7 +195,7 @@ NO_NUMBERS = {
         "complete_fit",
         "draw_dataset",
         "record_term",
-        "sampling_data",
+        "draw_posterior",
     )
 }
 # A valid call compiles; bad numbers are refused before, unless they follow the model.

@@ -34,11 +34,6 @@ def two_groups(n=120):
     return log_y, X, second
 
 
-def sphere_dimensions(K, R):
-    """D, where the correlation matrix is U U' with rows uniform on the sphere in D dimensions."""
-    return max(R, K) + 1
-
-
 def small_file(R, n=30):
     rng = np.random.default_rng(5)
     return np.exp(rng.normal(1, 1.5, size=n)), rng.normal(size=(n, R - 1))

@@ -83,6 +83,17 @@ class TestPrintedFit:
         assert repr(fit.copy(deep=True)) == repr(fit)
         assert repr(fit.isel(draw=slice(5))).startswith("Fit of a Poisson")
 
+    def test_of_a_mixture_shows_its_components_with_records(self):
+        y = np.exp(np.random.default_rng(1).normal(10, 1, size=40))
+        fit = pp.MixtureSynthesizer(y, y[:, None], 3).fit(
+            random_seed=1, draws=20, tune=20, progressbar=False
+        )
+        *_, line, last = repr(fit).splitlines()
+        means = fit["sample_stats"]["occupied"].to_numpy().mean(axis=1)
+        by_chain = ", ".join(f"{mean:.1f}" for mean in means)
+        assert line == f"  components with records, by chain: {by_chain}"
+        assert last.strip() == fit.attrs["not_converged"]
+
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pseudopost.ConvergenceWarning")

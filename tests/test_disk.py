@@ -1,12 +1,15 @@
 """Compiled models stay on disk: they must hold no data."""
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pymc as pm
 import pytest
 from pytensor.link.numba import cache
 
 import pseudopost as pp
-from pseudopost import compiled
+from pseudopost import compiled, mixture_sweeps
 
 
 class Leaky(pp.PoissonSynthesizer):
@@ -16,6 +19,34 @@ class Leaky(pp.PoissonSynthesizer):
             logp = pm.logp(pm.Poisson.dist(mu), self.y)
             pp.weighted_likelihood("y", logp, np.ones(len(self.y)))
         return model
+
+
+def test_a_function_is_kept_on_disk_once_it_is_compiled(tmp_path, monkeypatch):
+    module = tmp_path / "numbers_of_mine.py"
+    module.write_text("def add_one(x):\n    return x + 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    function = importlib.import_module("numbers_of_mine").add_one
+    kept = compiled.kept_on_disk(function)
+    assert kept(1) == 2
+    assert list(Path(kept.stats.cache_path).glob("numbers_of_mine.add_one-*.nbc"))
+    again = compiled.kept_on_disk(function)
+    assert again(1) == 2
+    assert sum(again.stats.cache_hits.values()) == 1
+    assert kept.targetoptions["nogil"]
+
+
+def test_without_a_file_of_its_own_a_function_is_compiled_all_the_same():
+    space = {}
+    exec("def add_one(x): return x + 1", space)
+    with pytest.raises(RuntimeError, match="no locator available"):
+        compiled.compiled(cache=True)(space["add_one"])
+    function = compiled.kept_on_disk(space["add_one"])
+    assert function(1) == 2
+    assert function.targetoptions["nogil"]
+
+
+def test_the_sweeps_are_kept_on_disk():
+    assert mixture_sweeps.run.stats.cache_path
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ WITHOUT_EXAMPLES |= {
         "build_model",
         "draw_dataset",
         "record_term",
-        "sampling_data",
+        "draw_posterior",
         "complete_fit",
         "add_likelihood",
     )

@@ -236,7 +236,14 @@ def test_terms_in_the_density_of_a_capped_mixture():
     evaluate = model.compile_fn(
         outputs, mode="FAST_COMPILE", on_unused_input="ignore", inputs=model.value_vars
     )
-    terms, log_likelihood = evaluate(model.initial_point())
+    point = {
+        "gamma_log__": 0.0,
+        "pi_simplex__": np.zeros(0),
+        "chol_cholesky-cov-packed__": np.zeros(3),
+        "beta": np.zeros((1, 2)),
+        "excess_log__": np.zeros(1),
+    }
+    terms, log_likelihood = evaluate(point)
     assert (log_likelihood < -CAP).any()
     expected = WEIGHTS * np.clip(log_likelihood, -CAP, CAP)
     np.testing.assert_allclose(terms, expected, rtol=1e-12)

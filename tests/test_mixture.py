@@ -3,64 +3,56 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
-from mixtures import numerical_jacobian, small_file, sphere_dimensions, two_groups
+from mixtures import by_scipy, numerical_jacobian, small_file
+from pytensor.graph.replace import graph_replace
 from scipy import stats
 
 import pseudopost as pp
 from pseudopost.mixture import design_matrix
-from pseudopost.mixture_coordinates import log_count_of
-from pseudopost.mixture_starts import expectation_maximization
 
 
 def refused(text):
     return pytest.raises(ValueError, match=f"^{re.escape(text)}$")
 
 
-# Prior
+# Density
 
 
-def without_data(K, R, at):
-    """Model with all weights 0, whose coordinates are made for weights `at`."""
-    synthesizer = pp.MixtureSynthesizer(*small_file(R), K)
-    for name, values in synthesizer._sampling_data(np.full(30, at)).items():
-        synthesizer.model[name].set_value(values)
-    synthesizer.model["y_weights"].set_value(np.zeros(30))
-    return synthesizer.model
-
-
-def parameters_and_density(model):
-    """Compile one function: free values as a vector to s, pi, ... and log density."""
-    values, size = {}, 0
-    x = pt.dvector("all")
-    start = model.initial_point()
-    for rv in model.free_RVs:
-        value = model.rvs_to_values[rv]
-        shape = start[value.name].shape
+def compile_density(model, K, R):
+    """One function: free values as a vector to gamma, pi, ... and log density."""
+    shapes = {
+        "gamma": (),
+        "pi": (K - 1,),
+        "chol": (R * (R + 1) // 2,),
+        "beta": (K, R),
+        "excess": (K,),
+    }
+    assert {rv.name for rv in model.free_RVs} == set(shapes)
+    values, size, x = {}, 0, pt.dvector("all")
+    for name, shape in shapes.items():
         count = int(np.prod(shape))
-        values[value] = x[size : size + count].reshape(shape)
+        part = x[size : size + count].reshape(shape)
+        values[model.rvs_to_values[model[name]]] = part
         size += count
-    outputs = [
-        model[name] for name in ("gamma", "pi", "sigma", "beta", "s", "log_d", "o")
-    ]
-    shares = model["start_share"] + model["x"]
-    log_count, _ = log_count_of(shares, model["gamma"] / shares.shape[0])
-    outputs.append(pt.logsumexp(log_count))
+    outputs = [model[name] for name in ("gamma", "pi", "sigma", "beta", "s")]
+    outputs.append(pm.math.expand_packed_triangular(R, model["chol"]))
     outputs = [*model.replace_rvs_by_values(outputs), model.logp()]
-    outputs = pytensor.graph.replace.graph_replace(outputs, values, strict=False)
+    outputs = graph_replace(outputs, values, strict=False)
     return pytensor.function([x], outputs, mode="FAST_COMPILE"), size
 
 
-def log_prior(gamma, pi, sigma, beta, s, T, min_sigma=0.05):
-    """Log density of log gamma, log pi_k / pi_1, log(sigma - min_sigma), beta, log s and T."""
+def log_density(synthesizer, weights, gamma, pi, sigma, beta, s, correlation):
+    """Log density of log gamma, log pi_k / pi_1, log(sigma - floor), beta, log s and correlations."""
     K, R = beta.shape
-    D = sphere_dimensions(K, R)
-    excess = sigma - min_sigma
-    # Row r of the coefficients is s_r v_r T, with v_r part of a point on the sphere.
-    v = np.linalg.solve(T.T, beta) / s
+    excess = sigma - synthesizer.min_sigma
+    log_likelihood, _ = by_scipy(
+        synthesizer.log_y, beta @ synthesizer.X.T, np.log(pi), np.log(sigma)
+    )
     return (
         stats.expon.logpdf(gamma)
         + np.log(gamma)
@@ -68,71 +60,65 @@ def log_prior(gamma, pi, sigma, beta, s, T, min_sigma=0.05):
         + np.log(pi).sum()
         + (stats.t.logpdf(excess, 3) + np.log(excess)).sum()
         + (stats.t.logpdf(s, 3) + np.log(s)).sum()
-        + ((D - K) / 2 - 1) * np.log1p(-(v**2).sum(axis=0)).sum()
-        - (K * np.log(s) + np.linalg.slogdet(T)[1]).sum()
-        + stats.chi.logpdf(np.diag(T), D - np.arange(K)).sum()
-        + stats.norm.logpdf(T[np.triu_indices(K, 1)]).sum()
+        + max(K - R, 0) / 2 * np.linalg.slogdet(correlation)[1]
+        + stats.multivariate_normal(cov=s * correlation * s[:, None]).logpdf(beta).sum()
+        + weights @ log_likelihood
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("at", [0, 1])
-@pytest.mark.parametrize(
-    ("K", "R"), [(1, 1), (1, 3), (2, 2), (2, 3), (3, 3), (4, 4), (4, 5)]
+SIZES = pytest.mark.parametrize(
+    ("K", "R"), [(1, 1), (1, 3), (2, 2), (2, 3), (3, 3), (4, 1), (5, 2), (6, 4)]
 )
-def test_density_of_the_prior(K, R, at):
-    model = without_data(K, R, at)
-    evaluate, size = parameters_and_density(model)
-    total = model["start_total"].get_value()
-    D = sphere_dimensions(K, R)
-    degrees = D - np.arange(K)
-    above = np.triu_indices(K, 1)
+
+
+@pytest.mark.slow
+@SIZES
+def test_density_of_the_model(K, R):
+    synthesizer = pp.MixtureSynthesizer(*small_file(R), K, min_sigma=0.2)
+    weights = np.random.default_rng(7).uniform(size=30)
+    synthesizer.model["y_weights"].set_value(weights)
+    evaluate, size = compile_density(synthesizer.model, K, R)
+    below = np.tril_indices(R, -1)
 
     def parts(x):
-        gamma, pi, sigma, beta, s, log_d, o, log_sum, logp = evaluate(x)
-        T = np.diag(np.sqrt(degrees) * np.exp(log_d / np.sqrt(2 * degrees)))
-        T[above] = o
-        return (gamma, pi, sigma, beta, s, T), log_sum, logp
+        *others, s, chol, logp = evaluate(x)
+        correlation = chol @ chol.T / s / s[:, None]
+        return (*others, s, correlation), logp
 
     def coordinates(x):
-        (gamma, pi, sigma, beta, s, T), log_sum, _ = parts(x)
+        (gamma, pi, sigma, beta, s, correlation), _ = parts(x)
         return np.concatenate(
             [
                 np.atleast_1d(np.log(gamma)),
                 np.log(pi[1:] / pi[0]),
-                np.atleast_1d(log_sum),
-                np.log(sigma - 0.05),
+                np.log(sigma - 0.2),
                 beta.ravel(),
                 np.log(s),
-                np.diag(T),
-                T[above],
+                correlation[below],
             ]
         )
 
     rng = np.random.default_rng(6)
     differences = []
     for x in rng.normal(size=(6, size)):
-        known, log_sum, logp = parts(x)
-        logp -= total * log_sum - np.exp(log_sum)
+        known, logp = parts(x)
         jacobian = numerical_jacobian(coordinates, x)
         assert jacobian.shape == (size, size)
-        differences.append(logp - log_prior(*known) - np.linalg.slogdet(jacobian)[1])
+        expected = log_density(synthesizer, weights, *known)
+        differences.append(logp - expected - np.linalg.slogdet(jacobian)[1])
     np.testing.assert_allclose(differences, differences[0], rtol=0, atol=1e-8)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("K", "R"), [(2, 1), (3, 2), (4, 3), (5, 2)])
-def test_prior_of_many_components_is_proper(K, R):
-    """At fixed coefficients, t = s sqrt(1 - |v|^2) can only be so near to 0."""
-    model = without_data(K, R, 0)
-    logp = model.compile_logp(mode="FAST_COMPILE")
-    point = model.initial_point()
-
-    def log_density(log_t):
-        changed = {"log_t": np.full(R, log_t), "xi": np.full((K, R), np.exp(-log_t))}
-        return logp(point | changed) - K * R * log_t
-
-    assert log_density(-40) < log_density(-20) - 10
+@SIZES
+def test_models_of_any_size_have_draws(K, R):
+    synthesizer = pp.MixtureSynthesizer(*small_file(R), K)
+    with pytest.warns(pp.ConvergenceWarning):
+        fit = synthesizer.fit(draws=4, tune=20, random_seed=1)
+    assert fit["posterior"]["beta"].shape == (4, 4, K, R)
+    for group in ("posterior", "label_invariant"):
+        for values in fit[group].data_vars.values():
+            assert np.isfinite(values).all()
 
 
 # Design matrix
@@ -393,40 +379,40 @@ def test_the_shift_moves_the_logarithm():
     np.testing.assert_array_equal(synthesizer.log_y, np.log([1, 7, 6]))
 
 
-# Start of sampling
+# What is judged
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("K", "R"), [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (20, 3)])
-def test_models_of_any_size_have_a_density_at_the_start(K, R):
-    log_y, X, _ = two_groups()
-    synthesizer = pp.MixtureSynthesizer(np.exp(log_y), X[:, 1:R], K)
-    model = synthesizer.model
-    for name, values in synthesizer._sampling_data(np.ones(120)).items():
-        model[name].set_value(values)
-    point = model.initial_point()
-    assert np.isfinite(model.compile_logp(mode="FAST_COMPILE")(point))
-    assert np.isfinite(model.compile_dlogp(mode="FAST_COMPILE")(point)).all()
-
-
-@pytest.mark.slow
-def test_sampling_starts_at_the_maximum_likelihood_fit():
-    log_y, X, _ = two_groups()
-    synthesizer = pp.MixtureSynthesizer(np.exp(log_y), X[:, 1:], 2)
-    for name, values in synthesizer._sampling_data(np.ones(120)).items():
-        synthesizer.model[name].set_value(values)
-    evaluate, size = parameters_and_density(synthesizer.model)
-    _, pi, sigma, beta, *_ = evaluate(np.zeros(size))
-    found = max(
-        (
-            expectation_maximization(log_y, X, np.ones(120), 2, 0.05, j)
-            for j in range(3)
-        ),
-        key=lambda fit: fit[0],
+def test_releases_near_a_shift_are_judged_on_the_scale_of_the_values():
+    y = np.array([-4.9, 0.0, 2.0, 8.0])
+    synthesizer = pp.MixtureSynthesizer(y, [[1], [2], [0], [5]], 2, shift=5)
+    pi, sigma = np.array([0.3, 0.7]), np.array([0.8, 1.5])
+    beta = np.array([[0.5, 0.1], [1.5, 0.2]])
+    posterior = {
+        "pi": (("chain", "draw", "component"), pi[None, None]),
+        "sigma": (("chain", "draw", "component"), sigma[None, None]),
+        "beta": (("chain", "draw", "component", "predictor"), beta[None, None]),
+    }
+    judged = synthesizer._label_invariant(xr.Dataset(posterior))
+    mean = beta @ synthesizer.X.T
+    _, share = by_scipy(synthesizer.log_y, mean, np.log(pi), np.log(sigma))
+    released = stats.lognorm(sigma[:, None], loc=-5, scale=np.exp(mean))
+    near = released.cdf(y + 0.2 * abs(y)) - released.cdf(y - 0.2 * abs(y))
+    assert near[:, 1].tolist() == [0, 0]
+    np.testing.assert_allclose(
+        judged["released_near_own"], [[(share * near).sum() / 4]]
     )
-    np.testing.assert_allclose(pi, found[1], rtol=1e-6)
-    np.testing.assert_allclose(beta, found[2], rtol=1e-6)
-    np.testing.assert_allclose(sigma, found[3], rtol=1e-6)
+    points = np.quantile(synthesizer.log_y, judged["level"])
+    on_log_scale = stats.norm(mean, sigma[:, None])
+    below, density = (
+        np.array([(share * function(point)).sum() / 4 for point in points])
+        for function in (on_log_scale.cdf, on_log_scale.pdf)
+    )
+    step = (judged["level"].to_numpy() - below) / density
+    assert (abs(step) > 1).any()
+    assert (abs(step) < 1).any()
+    expected = np.exp(points + np.clip(step, -1, 1)) - 5
+    np.testing.assert_allclose(judged["released_quantile"][0, 0], expected)
+    assert judged["released_quantile"].attrs["unit"] == "units of y"
 
 
 # Synthetic data

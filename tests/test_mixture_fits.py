@@ -1,6 +1,8 @@
 import warnings
+from types import MappingProxyType
 
 import arviz as az
+import joblib
 import numpy as np
 import nutpie
 import pandas as pd
@@ -8,12 +10,11 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
-from mixtures import by_scipy, small_file, sphere_dimensions
+from mixtures import by_scipy, small_file
 from scipy import stats
 from scipy.special import logsumexp
 
 import pseudopost as pp
-from pseudopost import compiled, mixture_sweeps
 
 pytestmark = pytest.mark.slow
 
@@ -37,6 +38,11 @@ def prior_draws(K, R, size, min_sigma=0.05, seed=11):
     sigma = min_sigma + np.abs(rng.standard_t(3, size=(size, K)))
     draws = {"gamma": gamma, "pi": pi, "s": s, "beta": beta, "sigma": sigma}
     return {name: values[None] for name, values in draws.items()}
+
+
+def sphere_dimensions(K, R):
+    """D, where the correlation matrix is U U' with rows uniform on the sphere in D dimensions."""
+    return max(R, K) + 1
 
 
 def uniform_on_the_sphere(rng, dimensions, shape):
@@ -159,8 +165,7 @@ def heaped():
 
 @pytest.fixture(scope="module")
 def heaped_prior(heaped):
-    # One chain in twenty stays in a corner for some hundred draws: two are too few.
-    return fitted(heaped, np.zeros(60), draws=2000, chains=8)
+    return fitted(heaped, np.zeros(60), draws=10_000)
 
 
 def assert_prior(fit, K, R):
@@ -182,7 +187,7 @@ def test_a_fit_without_data_warns_of_nothing_but_its_chains(heaped_prior):
 
 def test_weights_of_zero_leave_the_prior_of_more_components_than_coefficients():
     synthesizer = pp.MixtureSynthesizer(*small_file(2), n_components=4)
-    assert_prior(fitted(synthesizer, np.zeros(30), draws=1000, chains=8), 4, 2)
+    assert_prior(fitted(synthesizer, np.zeros(30), draws=10_000), 4, 2)
 
 
 def test_an_intercept_alone_is_enough():
@@ -190,19 +195,9 @@ def test_an_intercept_alone_is_enough():
     synthesizer = pp.MixtureSynthesizer(y, np.empty((200, 0)), n_components=3)
     fit = fitted(synthesizer)
     assert fit.attrs["warned"] == []
-    # None in 24 fits with other seeds; but now and then there is one.
-    assert float(fit["sample_stats"]["diverging"].mean()) < 0.001
+    assert not fit.attrs["not_converged"]
     z = np.log(synthesizer.synthesize(fit, n_datasets=200, random_seed=1))
     assert abs(z.mean() - np.log(y).mean()) < 4 * 0.5 / np.sqrt(200)
-
-
-@pytest.mark.parametrize(("K", "R"), [(3, 3), (4, 2)])
-def test_sweeps_with_weights_of_zero_leave_the_prior(K, R):
-    synthesizer = pp.MixtureSynthesizer(*small_file(R), n_components=K)
-    draws = swept(synthesizer, np.zeros(30), 5000, (0.0, 1.0), thin=10)
-    assert_same_distribution(
-        statistics_of_prior(draws), statistics_of_prior(prior_draws(K, R, 400_000))
-    )
 
 
 # Heaped data
@@ -211,8 +206,7 @@ def test_sweeps_with_weights_of_zero_leave_the_prior(K, R):
 def test_heaped_values_do_not_make_the_fit_collapse(heaped):
     fit = fitted(heaped, draws=4000)
     assert fit.attrs["warned"] == []
-    # Whether the fit converges is not asked: with 3 of 40 seeds it did not.
-    assert float(fit["sample_stats"]["diverging"].mean()) < 0.001
+    assert not fit.attrs["not_converged"]
     assert float(fit["posterior"]["sigma"].min()) >= 0.05
     highest = -np.log(0.05) - 0.5 * np.log(2 * np.pi)
     log_likelihood = heaped.log_likelihood(fit)
@@ -248,7 +242,7 @@ def textbook(K=2, min_sigma=0.05):
 def sample_textbook_model(textbook, log_y, X, weights):
     return nutpie.sample(
         textbook.with_data(log_y=log_y, X=X, weights=weights),
-        draws=3000,
+        draws=6000,
         tune=1500,
         chains=2,
         cores=2,
@@ -307,27 +301,6 @@ def assert_same_posterior(quantities, others):
     assert not differ, "\n".join(differ)
 
 
-def swept(synthesizer, weights, n_draws, levels=(0.0,), thin=5):
-    """Draws by Gibbs sweeps of two chains, one from one component, as a fit holds them."""
-    data = mixture_sweeps.records(
-        synthesizer.log_y, synthesizer.X, weights, synthesizer.min_sigma
-    )
-    K, chains = synthesizer.n_components, []
-    for chain, occupied in enumerate((1, K)):
-        state = mixture_sweeps.replicas(data, K, occupied, len(levels), seed=1)
-        rng = np.random.default_rng([18, chain])
-        mixture_sweeps.run(data, state, np.array(levels), 1000, rng)
-        draws = []
-        for _ in range(n_draws):
-            mixture_sweeps.run(data, state, np.array(levels), thin, rng)
-            draws.append(mixture_sweeps.at_lowest(state))
-        chains.append(draws)
-    return {
-        name: xr.DataArray([[draw[name] for draw in draws] for draws in chains])
-        for name in chains[0][0]
-    }
-
-
 @pytest.fixture(scope="module")
 def overlapping():
     """Two regressions that overlap, in 60 records."""
@@ -339,28 +312,57 @@ def overlapping():
     return pp.MixtureSynthesizer(np.exp(log_y), x[:, None], n_components=2)
 
 
-@pytest.mark.parametrize("kind", ["scalar", "vector", "deletion"])
-def test_fit_is_the_posterior_of_the_textbook_model(overlapping, textbook, kind):
-    log_y, X = overlapping.log_y, overlapping.X
+def weights_of(kind):
     rng = np.random.default_rng(16)
-    weights = {
+    return {
         "scalar": np.ones(60),
         "vector": rng.uniform(size=60),
         "deletion": (np.arange(60) % 4 > 0).astype(float),
+        "small": rng.uniform(0, 0.1, size=60),
     }[kind]
-    fit = fitted(overlapping, weights, draws=2500)
+
+
+@pytest.mark.parametrize("kind", ["scalar", "vector", "deletion", "small"])
+def test_fit_is_the_posterior_of_the_textbook_model(overlapping, textbook, kind):
+    log_y, X, weights = overlapping.log_y, overlapping.X, weights_of(kind)
+    fit = fitted(overlapping, weights, draws=10_000)
     assert fit.attrs["warned"] == []
     kept = weights > 0
     other = sample_textbook_model(textbook, log_y[kept], X[kept], weights[kept])
-    expected = invariant_quantities(other["posterior"], log_y, X)
-    assert_same_posterior(invariant_quantities(fit["posterior"], log_y, X), expected)
-    for levels in ((0.0,), (0.0, 0.5)):
-        draws = swept(overlapping, weights, 5000, levels)
-        assert_same_posterior(invariant_quantities(draws, log_y, X), expected)
+    assert_same_posterior(
+        invariant_quantities(fit["posterior"], log_y, X),
+        invariant_quantities(other["posterior"], log_y, X),
+    )
+
+
+class ByNUTS(pp.MixtureSynthesizer):
+    """The same model, whose mechanism the sweeps do not know."""
+
+    sampler_settings = MappingProxyType({"target_accept": 0.97})
+
+    def record_term(self, log_likelihood, weights):
+        return weights * log_likelihood
+
+
+def test_fit_is_the_posterior_of_its_own_model(overlapping):
+    log_y, X, weights = overlapping.log_y, overlapping.X, weights_of("vector")
+    own = ByNUTS(overlapping.y, X[:, 1:], n_components=2)
+    by_nuts = fitted(own, weights, draws=6000, tune=1500, chains=2)
+    assert "diverging" in by_nuts["sample_stats"]
+    assert "occupied" not in by_nuts["sample_stats"]
+    fit = fitted(overlapping, weights, draws=10_000)
+    found, expected = (
+        invariant_quantities(each["posterior"], log_y, X) for each in (fit, by_nuts)
+    )
+    # With coefficients that are not divided by s, NUTS hardly reaches s near 0. The
+    # textbook model divides them.
+    for name in ("log s of the intercept", "log s of the slope"):
+        del found[name]
+    assert_same_posterior(found, expected)
 
 
 def test_two_components_leave_the_prior_without_data(overlapping):
-    assert_prior(fitted(overlapping, np.zeros(60), draws=2000), 2, 2)
+    assert_prior(fitted(overlapping, np.zeros(60), draws=10_000), 2, 2)
 
 
 # Fits of simulated data
@@ -387,21 +389,7 @@ def simulated():
 
 
 @pytest.fixture(scope="module")
-def compilations():
-    calls, compile_model = [], nutpie.compile_pymc_model
-
-    def counted(model, **settings):
-        calls.append(model)
-        return compile_model(model, **settings)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nutpie, "compile_pymc_model", counted)
-        patch.setattr(compiled, "SAMPLERS", {})
-        yield calls
-
-
-@pytest.fixture(scope="module")
-def regressions(compilations):
+def regressions():
     y, X, _ = simulated()
     return pp.MixtureSynthesizer(y, X, n_components=4)
 
@@ -441,7 +429,7 @@ def test_structure_of_a_fit(regressions, regression_fit):
     assert (
         dict(posterior.sizes).items()
         >= {
-            "chain": 2,
+            "chain": 4,
             "draw": 1000,
             "component": 4,
             "predictor": 4,
@@ -453,8 +441,13 @@ def test_structure_of_a_fit(regressions, regression_fit):
         "log_likelihood",
         "mean",
         "distribution",
+        "released_quantile",
+        "released_near_own",
     }
-    settings = {"draws": 1000, "tune": 1000, "chains": 2, "random_seed": 1}
+    stats = fit["sample_stats"].to_dataset()
+    assert set(stats.data_vars) == {"occupied"}
+    assert stats["occupied"].dims == ("chain", "draw")
+    settings = {"draws": 1000, "tune": 1000, "chains": 4, "random_seed": 1}
     assert fit.attrs.items() >= settings.items()
     assert fit.attrs["synthesizer"] == "MixtureSynthesizer"
 
@@ -476,6 +469,8 @@ def test_draws_are_in_range(regression_fit):
     assert (posterior["sigma"] > 0.05).all()
     assert (posterior["s"] > 0).all()
     assert (posterior["gamma"] > 0).all()
+    occupied = regression_fit["sample_stats"]["occupied"]
+    assert ((occupied >= 1) & (occupied <= 4)).all()
 
 
 def true_log_density(log_y, design):
@@ -506,35 +501,69 @@ def test_distribution_of_the_data_is_found(regressions, regression_fit):
         assert abs(share - truth) < 4 * np.sqrt(level * (1 - level) / 400)
 
 
+def parameters(fit, *at):
+    return (fit["posterior"][name].to_numpy()[at] for name in ("pi", "beta", "sigma"))
+
+
 def test_label_invariant_quantities_of_a_fit(regressions, regression_fit):
     group = regression_fit["label_invariant"]
-    log_likelihood = group["log_likelihood"].to_numpy().reshape(2000, 10)
-    every = regressions.log_likelihood(regression_fit).to_numpy().reshape(2000, 400)
     y = regressions.log_y
-    np.testing.assert_allclose(log_likelihood[:, 0], every[:, y.argmin()], rtol=1e-10)
-    np.testing.assert_allclose(log_likelihood[:, -1], every[:, y.argmax()], rtol=1e-10)
+    every = regressions.log_likelihood(regression_fit).to_numpy()
+    by_rank = np.argsort(y, kind="stable")[np.round(group["rank"] * 399).astype(int)]
+    assert {y.argmin(), y.argmax()} <= {*by_rank}
+    np.testing.assert_allclose(
+        group["log_likelihood"], every[:, :, by_rank], rtol=1e-10
+    )
     distribution = group["distribution"].to_numpy()
     assert ((distribution >= 0) & (distribution <= 1)).all()
     assert (np.diff(distribution, axis=-1) >= 0).all()
     records = np.argsort(y, kind="stable")[np.linspace(0, 399, 60).astype(int)]
-    pi, beta, sigma = (
-        regression_fit["posterior"][name].to_numpy()[1, 7]
-        for name in ("pi", "beta", "sigma")
-    )
+    pi, beta, sigma = parameters(regression_fit, 1, 7)
     mean = regressions.X[records] @ beta.T
-    np.testing.assert_allclose(
-        group["mean"].to_numpy()[1, 7, 0], (mean @ pi).mean(), rtol=1e-10
-    )
+    np.testing.assert_allclose(group["mean"][1, 7], (mean @ pi).mean(), rtol=1e-10)
     below = stats.norm.cdf(np.quantile(y, 0.25), mean, sigma) @ pi
-    np.testing.assert_allclose(distribution[1, 7, 2], below.mean(), rtol=1e-10)
+    place = list(group["below"]).index(0.25)
+    np.testing.assert_allclose(distribution[1, 7, place], below.mean(), rtol=1e-10)
+
+
+def test_what_a_draw_releases_is_judged(regressions, regression_fit):
+    group = regression_fit["label_invariant"]
+    y, log_y, levels = regressions.y, regressions.log_y, group["level"].to_numpy()
+    pi, beta, sigma = parameters(regression_fit, 2, 5)
+    mean = beta @ regressions.X.T
+    _, share = by_scipy(log_y, mean, np.log(np.maximum(pi, 1e-300)), np.log(sigma))
+    released = stats.norm(mean, sigma[:, None])
+    near = released.cdf(np.log(1.2 * y)) - released.cdf(np.log(0.8 * y))
+    np.testing.assert_allclose(
+        group["released_near_own"][2, 5], (share * near).sum() / 400, rtol=1e-6
+    )
+    points = np.quantile(log_y, levels)[:, None, None]
+    below, density = (
+        (share * function(points)).sum(axis=(1, 2)) / 400
+        for function in (released.cdf, released.pdf)
+    )
+    expected = np.exp(points.ravel() + (levels - below) / density)
+    np.testing.assert_allclose(group["released_quantile"][2, 5], expected, rtol=1e-6)
+
+
+def test_what_is_judged_is_what_is_released(regressions, regression_fit):
+    group = regression_fit["label_invariant"].to_dataset().mean(("chain", "draw"))
+    synthetic = regressions.synthesize(regression_fit, 400, random_seed=2).to_numpy()
+    near = (abs(synthetic - regressions.y) <= 0.2 * regressions.y).mean(axis=1)
+    assert abs(near.mean() - group["released_near_own"]) < 4 * near.std() / 20
+    for level, quantile in zip(
+        group["level"].to_numpy(), group["released_quantile"].to_numpy(), strict=True
+    ):
+        below = (synthetic <= quantile).mean(axis=1)
+        assert abs(below.mean() - level) < 4 * below.std() / 20
 
 
 def test_log_likelihood_is_that_of_the_draws(regressions, regression_fit):
     result = regressions.log_likelihood(regression_fit)
     assert result.dims == ("chain", "draw", "record")
-    assert result.shape == (2, 1000, 400)
+    assert result.shape == (4, 1000, 400)
     posterior = regression_fit["posterior"]
-    for chain, draw in ((0, 0), (0, 999), (1, 0), (1, 500)):
+    for chain, draw in ((0, 0), (0, 999), (1, 0), (3, 500)):
         pi, beta, sigma = (
             posterior[name].to_numpy()[chain, draw] for name in ("pi", "beta", "sigma")
         )
@@ -566,31 +595,34 @@ def test_a_seed_determines_the_fit(regressions):
     assert not np.isin(other["gamma"], first["gamma"]).any()
 
 
-def test_the_model_is_compiled_once(regressions, regression_fit, compilations):
-    before = list(compilations)
+def test_the_result_does_not_depend_on_the_number_of_cores(regressions):
+    several = fitted(regressions, **SHORT)
+    with joblib.parallel_config("sequential"):
+        one = fitted(regressions, **SHORT)
+    xr.testing.assert_equal(
+        one["posterior"].to_dataset(), several["posterior"].to_dataset()
+    )
+
+
+def test_weights_matter(regressions):
     group = np.arange(400) < 100
-    fits = [
-        fitted(regressions, weights, **SHORT) for weights in (group, 0.3 + 0 * group)
-    ]
-    assert compilations == before
-    assert compilations.count(regressions.model) == 1
-    first, second = (fit["posterior"]["gamma"].to_numpy() for fit in fits)
+    first, second = (
+        fitted(regressions, weights, **SHORT)["posterior"]["gamma"]
+        for weights in (group, 0.3 + 0 * group)
+    )
     assert not np.isin(first, second).any()
 
 
-def test_other_data_share_the_compiled_model(regressions, regression_fit, compilations):
+def test_a_fit_compiles_no_model(regressions, monkeypatch):
+    monkeypatch.setattr(nutpie, "compile_pymc_model", None)
+    assert fitted(regressions, **SHORT)["posterior"].sizes["chain"] == 4
+
+
+def test_other_data_have_the_same_form(regressions):
     y, X, _ = simulated()
-    before = list(compilations)
     other = pp.MixtureSynthesizer(y[::-1], X, n_components=4)
-    shared = fitted(other, **SHORT)
-    assert compilations == before
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "SAMPLERS", {})
-        alone = fitted(pp.MixtureSynthesizer(y[::-1], X, n_components=4), **SHORT)
-    xr.testing.assert_equal(
-        shared["posterior"].to_dataset(), alone["posterior"].to_dataset()
-    )
-    assert compilations.count(other.model) == 0
+    assert other._form == regressions._form
+    assert other._fingerprint != regressions._fingerprint
 
 
 @pytest.mark.parametrize(
@@ -603,7 +635,7 @@ def test_other_data_share_the_compiled_model(regressions, regression_fit, compil
     ],
     ids=["components", "min_sigma", "names", "length"],
 )
-def test_another_form_is_compiled_anew(regressions, other):
+def test_other_models_have_another_form(regressions, other):
     y, X, _ = simulated()
     assert other(y, X)._form != regressions._form
 

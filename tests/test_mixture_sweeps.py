@@ -1,4 +1,4 @@
-"""The compiled parts of a sweep; whole sweeps are tested in test_mixture_fits."""
+"""The compiled parts of a sweep; whole sweeps are compared with models in test_mixture_fits."""
 
 from itertools import pairwise
 
@@ -9,8 +9,82 @@ from scipy import stats
 
 from pseudopost import mixture_sweeps as sweeps
 from pseudopost.compiled import compiled
+from pseudopost.mixture_starts import start
 
 pytestmark = pytest.mark.slow
+
+
+# Densities and shares
+
+
+def values(n=7, K=3):
+    """y, mean, log_pi and log_sigma."""
+    rng = np.random.default_rng(1)
+    log_pi = np.log(rng.dirichlet(np.ones(K)))
+    log_sigma = rng.uniform(np.log(0.3), np.log(2), size=K)
+    return rng.normal(size=n), rng.normal(size=(K, n)), log_pi, log_sigma
+
+
+def replaced(case, **changes):
+    names = ("y", "mean", "log_pi", "log_sigma")
+    return tuple(changes.get(k, v) for k, v in zip(names, case, strict=True))
+
+
+def far_values():
+    y, mean, log_pi, log_sigma = values()
+    far = mean + (np.exp(log_sigma) * np.array([40.0, -40.0, 38.0]))[:, None]
+    far[:, 0] = mean[:, 0]
+    return y, far, log_pi, log_sigma
+
+
+CASES = {
+    "ordinary": values(),
+    "many": values(n=200, K=20),
+    "one component": values(K=1),
+    "one record": values(n=1),
+    "one of each": values(n=1, K=1),
+    "tiny share": replaced(values(), log_pi=np.log([1e-300, 0.3, 0.7])),
+    "no share": replaced(values(), log_pi=np.array([-np.inf, *np.log([0.3, 0.7])])),
+    "narrow": replaced(values(), log_sigma=np.log([0.05, 0.06, 0.05])),
+    "narrow and wide": replaced(values(), log_sigma=np.log([0.05, 50, 1])),
+    "far": far_values(),
+    "huge": replaced(values(), y=1e8 * values()[0]),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_density_and_shares(case):
+    logp, share = sweeps.normal_mixture(*case)
+    expected_logp, expected_share = by_scipy(*case)
+    np.testing.assert_allclose(logp, expected_logp, rtol=1e-12)
+    np.testing.assert_allclose(share, expected_share, rtol=1e-10, atol=1e-16)
+    np.testing.assert_allclose(share.sum(axis=0), 1, rtol=1e-14)
+
+
+def test_a_component_without_share_changes_nothing():
+    y, mean, log_pi, log_sigma = CASES["no share"]
+    logp, share = sweeps.normal_mixture(y, mean, log_pi, log_sigma)
+    alone, share_alone = sweeps.normal_mixture(y, mean[1:], log_pi[1:], log_sigma[1:])
+    np.testing.assert_array_equal(logp, alone)
+    np.testing.assert_array_equal(share, np.vstack([0 * y, share_alone]))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_mean_that_is_not_finite_is_not_hidden(bad):
+    y, mean, log_pi, log_sigma = values()
+    mean[1, 2] = bad
+    logp, _ = sweeps.normal_mixture(y, mean, log_pi, log_sigma)
+    assert np.isnan(logp[2]) == np.isnan(bad)
+    assert np.isfinite(np.delete(logp, 2)).all()
+
+
+def test_exponential_of_negative_numbers():
+    x = np.concatenate([-np.linspace(0, 40, 10_001), [-40.1, -800, -1e6, -np.inf]])
+    actual = np.array([sweeps.exp_of_negative(value) for value in x])
+    np.testing.assert_allclose(actual[:-4], np.exp(x[:-4]), rtol=5e-14)
+    assert actual[0] == 1
+    assert (actual[-4:] == 0).all()
+    assert np.isnan(sweeps.exp_of_negative(np.nan))
 
 
 def test_log_add():
@@ -33,25 +107,82 @@ def test_log_of_the_rest():
     assert (rest[4] == sweeps.NOTHING).all()
 
 
-def test_allocations_follow_the_shares_of_the_components():
+def test_distribution_of_released_values():
+    y, mean, log_pi, log_sigma = values(n=50, K=4)
+    log_pi[1] = -np.inf
+    sigma, points = np.exp(log_sigma), np.array([-1.0, 0.2, 2.0])
+    low, high = y - 0.3, y + 0.2
+    low[0] = -np.inf
+    _, share = by_scipy(y, mean, log_pi, log_sigma)
+    component = stats.norm(mean, sigma[:, None])
+    expected = (
+        [(share * component.cdf(point)).sum() / 50 for point in points],
+        [(share * component.pdf(point)).sum() / 50 for point in points],
+        (share * (component.cdf(high) - component.cdf(low))).sum() / 50,
+    )
+    found = sweeps.released(share, mean, sigma, points, low, high)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-7)  # leaves out shares of 1e-9
+
+
+# Allocations
+
+
+@pytest.mark.parametrize("power", [1.0, 0.3, 0.0])
+def test_allocations_follow_the_shares_of_the_components(power):
     rng = np.random.default_rng(3)
     log_share, sigma = np.log([0.2, 0.5, 0.3]), np.array([0.5, 1.0, 2.0])
-    residual = np.repeat([[1.0], [-0.5], [3.0]], 60_000, axis=1)
-    _, share = by_scipy(0.0, residual[:, :1], log_share, np.log(sigma))
-    z = sweeps.allocate(log_share, residual, sigma, rng)
-    error = np.sqrt(share[:, 0] * (1 - share[:, 0]) / 60_000)
-    assert (abs(np.bincount(z) / 60_000 - share[:, 0]) < 4 * error).all()
+    residual = np.array([1.0, -0.5, 3.0])
+    score = np.exp(log_share) * stats.norm.pdf(residual, 0, sigma) ** power
+    share = score / score.sum()
+    z = sweeps.allocate(
+        log_share,
+        np.repeat(residual[:, None], 60_000, axis=1),
+        sigma,
+        np.full(60_000, power),
+        rng,
+    )
+    error = np.sqrt(share * (1 - share) / 60_000)
+    assert (abs(np.bincount(z) / 60_000 - share) < 4 * error).all()
+
+
+def test_every_record_has_its_own_power():
+    log_share, sigma = np.log([0.5, 0.5]), np.array([1.0, 1.0])
+    residual, power = np.array([[0.0] * 4000, [30.0] * 4000]), np.tile([0.0, 1.0], 2000)
+    z = sweeps.allocate(log_share, residual, sigma, power, np.random.default_rng(3))
+    assert (z[1::2] == 0).all()
+    assert abs(z[::2].mean() - 0.5) < 4 * np.sqrt(0.25 / 2000)
+
+
+def test_who_counts():
+    weights = np.tile([0.0, 0.2, 0.7, 1.0], 20_000)
+    z = np.arange(80_000) % 5
+    allocated = z.copy()
+    left = sweeps.who_counts(z, weights, np.random.default_rng(4))
+    counts = z >= 0
+    np.testing.assert_array_equal(z[counts], allocated[counts])
+    assert (z[~counts] == -1).all()
+    np.testing.assert_array_equal(left, weights - counts)
+    error = np.sqrt(weights[:4] * (1 - weights[:4]) / 20_000)
+    assert (abs(left.reshape(-1, 4).mean(axis=0)) <= 4 * error).all()
+
+
+def test_with_weights_of_one_all_count_and_nothing_is_left():
+    z = np.array([2, 0, 1])
+    left = sweeps.who_counts(z, np.ones(3), np.random.default_rng(4))
+    assert left.shape == (0,)
+    assert z.tolist() == [2, 0, 1]
 
 
 def test_records_by_component():
-    z = np.array([2, 0, 2, 2, 0, 3])
+    z = np.array([2, 0, -1, 2, 2, 0, 3, -1])
     order, begin = sweeps.by_component(z, 5)
     assert begin.tolist() == [0, 2, 2, 5, 6, 6]
     assert [sorted(order[a:b]) for a, b in pairwise(begin)] == [
-        [1, 4],
+        [1, 5],
         [],
-        [0, 2, 3],
-        [5],
+        [0, 3, 4],
+        [6],
         [],
     ]
 
@@ -63,18 +194,54 @@ def test_log_of_a_gamma_draw_of_any_shape():
     assert sweeps.log_gamma_draw(1e-6, rng) < -1000
 
 
+# Coefficients
+
+
+def test_conjugate_normal_of_the_coefficients():
+    rng = np.random.default_rng(5)
+    y, X, beta = rng.normal(size=9), rng.normal(size=(9, 3)), rng.normal(size=(2, 3))
+    own, sigma, precision = np.array([0, 3, 4, 8]), 0.4, np.array([0.5, 1.0, 3.0])
+    W = np.array([[2.0, 0.6], [0.6, 1.0]])
+    X_own, y_own = sweeps.gather(own, sweeps.Records(y, X, np.ones(9), 0.05))
+    prior = np.linalg.inv(W), precision
+    root, mean = sweeps.conjugate(0, X_own, y_own, beta, sigma, prior)
+    # Row r has covariance W / precision[r], so the first given the second is regression.
+    P = np.diag(precision / (W[0, 0] - W[0, 1] ** 2 / W[1, 1]))
+    push = P @ (W[0, 1] / W[1, 1] * beta[1]) + X[own].T @ y[own] / sigma**2
+    P += X[own].T @ X[own] / sigma**2
+    np.testing.assert_allclose(root @ root.T, P, rtol=1e-12)
+    np.testing.assert_allclose(mean, np.linalg.solve(P, push), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_left", [0, 9])
+def test_squared_residuals_are_those_of_the_new_coefficients(n_left):
+    rng = np.random.default_rng(6)
+    y, X, beta = rng.normal(size=9), rng.normal(size=(9, 2)), np.zeros((3, 2))
+    data, own = sweeps.Records(y, X, np.ones(9), 0.05), np.array([1, 4, 8])
+    rest, left = np.zeros((2, n_left))
+    mean, prior = np.zeros(9), (np.eye(3), np.ones(2))
+    squares = sweeps.draw_coefficients(
+        1, sweeps.gather(own, data), data, beta, mean, 0.4, 0.0, rest, left, prior, rng
+    )
+    assert (beta[1] != 0).all()
+    np.testing.assert_allclose(squares, np.sum((y - X @ beta[1])[own] ** 2))
+    if n_left:
+        np.testing.assert_allclose(mean, X @ beta[1])
+
+
 @compiled()
 def two_intercepts(n_draws, data, log_share, sigma, precision, rng):
     """Draw the intercepts of two components, everything else fixed."""
     beta, identity = np.zeros((2, 1)), np.eye(2)
-    mean = beta @ data.X.T
-    draws = np.empty((n_draws, 2))
+    draws, power = np.empty((n_draws, 2)), np.ones(len(data.y))
     for s in range(n_draws):
-        residual = data.y - mean
-        z = sweeps.allocate(log_share, residual, sigma, rng)
+        mean = beta @ data.X.T
+        z = sweeps.allocate(log_share, data.y - mean, sigma, power, rng)
+        left = sweeps.who_counts(z, data.weights, rng)
         order, begin = sweeps.by_component(z, 2)
         for k in range(2):
-            own, other = order[begin[k] : begin[k + 1]], 1 - k
+            own = sweeps.gather(order[begin[k] : begin[k + 1]], data)
+            other = 1 - k
             constant = log_share[other] - np.log(sigma[other])
             rest = constant - 0.5 * ((data.y - mean[other]) / sigma[other]) ** 2
             shift = log_share[k] - np.log(sigma[k])
@@ -86,7 +253,8 @@ def two_intercepts(n_draws, data, log_share, sigma, precision, rng):
                 mean[k],
                 sigma[k],
                 shift,
-                rest[: len(data.left)],
+                rest[: len(left)],
+                left,
                 (identity, precision),
                 rng,
             )
@@ -117,7 +285,7 @@ def test_two_weighted_intercepts_against_a_grid(high):
         + [p.sum(axis=1 - k) @ grid for k in (0, 1)]
         + [grid @ p @ grid]
     )
-    data = sweeps.records(y, np.ones((40, 1)), weights, 0.05)
+    data = sweeps.Records(y, np.ones((40, 1)), weights, 0.05)
     draws = two_intercepts(
         80_000, data, np.log(pi), sigma, np.array([sd**-2]), np.random.default_rng(6)
     )
@@ -132,54 +300,88 @@ def test_two_weighted_intercepts_against_a_grid(high):
     assert (error < 0.1).all()
 
 
-@pytest.fixture(scope="module")
-def groups():
+# Whole sweeps
+
+
+def groups(weights):
     log_y, X, _ = two_groups()
-    weights = np.random.default_rng(7).uniform(size=len(log_y))
-    return sweeps.records(log_y, X, weights, 0.05)
+    return sweeps.Records(log_y, X, np.broadcast_to(weights, 120).copy(), 0.05)
 
 
-LEVELS = np.array([0.0, 0.5, 2.0])
+@pytest.fixture(scope="module")
+def weighted():
+    return groups(np.random.default_rng(7).uniform(size=120))
 
 
-def swept(data, seed, n_sweeps=20):
-    state = sweeps.replicas(data, 4, 2, 3, seed=1)
-    rng = np.random.default_rng(seed)
-    swaps = sweeps.run(data, state, LEVELS, n_sweeps, rng)
-    return state, swaps
+def swept(data, seed, K=4, extra=0.0, n_sweeps=20):
+    state = start(data, K, min(K, 2), 1)
+    sweeps.run(data, state, extra, n_sweeps, np.random.default_rng(seed))
+    return state
 
 
-def test_a_seed_determines_the_sweeps(groups):
-    first, again, other = (swept(groups, seed)[0] for seed in (1, 1, 2))
+def test_a_seed_determines_the_sweeps(weighted):
+    first, again, other = (swept(weighted, seed) for seed in (1, 1, 2))
     for a, b in zip(first, again, strict=True):
         np.testing.assert_array_equal(a, b)
     assert not np.isin(first.sigma, other.sigma).any()
 
 
-def test_where_replicas_are(groups):
-    state, swaps = swept(groups, 3, n_sweeps=200)
-    assert sorted(state.level) == [0, 1, 2]
-    assert (swaps > 0).all()
-    assert (swaps <= 100).all()
-    np.testing.assert_allclose(state.mean, state.beta @ groups.X.T, rtol=1e-9)
-    assert (state.size.sum(axis=1) == 120).all()
+def test_sweeps_go_on_where_they_were(weighted):
+    whole = swept(weighted, 1, n_sweeps=20)
+    state, rng = start(weighted, 4, 2, 1), np.random.default_rng(1)
+    for _ in range(2):
+        sweeps.run(weighted, state, 0.0, 10, rng)
+    for a, b in zip(whole, state, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+CERTAIN = np.where(np.arange(120) < 30, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("K", [1, 4])
+@pytest.mark.parametrize(
+    "weights", [1.0, 0.5, 1e-9, 0.0, CERTAIN], ids=["1", "0.5", "1e-9", "0", "0 and 1"]
+)
+def test_where_a_chain_is(weights, K):
+    data = groups(weights)
+    state = swept(data, 3, K, n_sweeps=200)
+    kept = sweeps.draw_of(state)
+    for found in (*state, *kept.values()):
+        assert np.isfinite(found).all()
+    np.testing.assert_allclose(state.mean, state.beta @ data.X.T, rtol=1e-9, atol=1e-12)
     assert (state.sigma > 0.05).all()
-    kept = sweeps.at_lowest(state)
-    r = list(state.level).index(0)
-    np.testing.assert_array_equal(kept["beta"], state.beta[r])
+    if np.isin(data.weights, [0, 1]).all():
+        assert state.size.sum() == data.weights.sum()
+    elif data.weights.max() < 1e-3:
+        assert state.size.sum() == 0
+    else:
+        assert 0 < state.size.sum() < 120
+    np.testing.assert_array_equal(kept["beta"], state.beta)
+    np.testing.assert_array_equal(kept["sigma"], state.sigma)
     np.testing.assert_allclose(kept["pi"].sum(), 1)
     # Row r of the coefficients is s v' T with |v| below 1.
-    v = np.linalg.solve(state.T[r].T, kept["beta"]) / kept["s"] / np.sqrt(5)
+    D = max(K, 3) + 1
+    v = np.linalg.solve(state.T.T, kept["beta"]) / kept["s"] / np.sqrt(D)
     assert (np.linalg.norm(v, axis=0) < 1).all()
 
 
-def test_replicas_start_with_as_many_components_as_asked(groups):
-    for occupied in (1, 2, 4):
-        state = sweeps.replicas(groups, 4, occupied, 2, seed=1)
-        assert (np.exp(state.log_share) > 0.01).sum(axis=1).tolist() == [occupied] * 2
-        np.testing.assert_array_equal(state.log_share[0], state.log_share[1])
+def test_a_draw_is_a_copy(weighted):
+    state = swept(weighted, 1)
+    kept = sweeps.draw_of(state)
+    before = {name: np.copy(value) for name, value in kept.items()}
+    sweeps.run(weighted, state, 0.0, 5, np.random.default_rng(1))
+    for name, value in kept.items():
+        np.testing.assert_array_equal(value, before[name])
 
 
-def test_weights_of_one_leave_nothing_to_correct():
-    log_y, X, _ = two_groups()
-    assert len(sweeps.records(log_y, X, np.ones(120), 0.05).left) == 0
+@pytest.mark.parametrize("weights", [1.0, 0.5])
+def test_larger_shapes_give_more_components_records(weights):
+    data, means = groups(weights), []
+    for extra in (0.0, 3.0):
+        state, rng = start(data, 10, 2, 1), np.random.default_rng(8)
+        sizes = []
+        for _ in range(200):
+            sweeps.run(data, state, extra, 5, rng)
+            sizes.append((state.size > 0).sum())
+        means.append(np.mean(sizes))
+    assert means[0] + 1 < means[1]

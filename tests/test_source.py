@@ -79,14 +79,15 @@ MIXTURE = CLASSES[:1]
 # A module, what is replaced there by what, and the classes that this is a change of.
 CHANGES = {
     "start": ("mixture_starts", "max_steps=100", "max_steps=101", MIXTURE),
-    "kernel": ("mixture_kernels", "range(7)", "range(8)", MIXTURE),
-    "coordinates": ("mixture_coordinates", "FLOOR = -4.0", "FLOOR = -5.0", MIXTURE),
-    "sampler": ("mixture", '"target_accept": 0.9', '"target_accept": 0.95', MIXTURE),
+    "sweep": ("mixture_sweeps", "TURNS = 4", "TURNS = 5", MIXTURE),
+    "chains": ("mixture_chains", "ADDED = (3.0", "ADDED = (4.0", MIXTURE),
+    "mixture": ("mixture", "default_chains = 4", "default_chains = 3", MIXTURE),
+    "sampler": ("synthesizers", "save_warmup=False", "save_warmup=True", CLASSES),
     "convergence": ("convergence", "MAX_RHAT = 1.05", "MAX_RHAT = 1.01", CLASSES),
     "likelihood": ("likelihood", "weights * logp", "logp * weights", CLASSES),
     "counts": ("counts", "nu=3", "nu=4", CLASSES[1:]),
-    "docstring": ("mixture_kernels", '"""Exponential of', '"""Power of', ()),
-    "comment": ("mixture_kernels", "# Of the exponential", "# Of it", ()),
+    "docstring": ("mixture_sweeps", '"""Exponential of', '"""Power of', ()),
+    "comment": ("mixture_sweeps", "# Of the exponential", "# Of it", ()),
     "risk": ("risk", "def top_code(", "def top_codes(", ()),
     "plots": ("plots", "PALETTE = {", "PALETTE = {'': 'red',", ()),
 }
@@ -140,14 +141,15 @@ def test_a_class_changes_with_what_it_imports(before, copy, name):
 
 
 def test_imports_are_followed(copy):
-    digest = _source.digest_of_modules("pseudopost.mixture_kernels")
-    edit(copy, "mixture_coordinates", "FLOOR = -4.0", "FLOOR = -5.0")
-    assert _source.digest_of_modules("pseudopost.mixture_kernels") == digest
-    edit(copy, "compiled", "def function(", "def functions(")
-    changed = _source.digest_of_modules("pseudopost.mixture_kernels")
+    digest = _source.digest_of_modules("pseudopost.mixture_chains")
+    edit(copy, "mixture", "default_chains = 4", "default_chains = 3")
+    assert _source.digest_of_modules("pseudopost.mixture_chains") == digest
+    edit(copy, "mixture_starts", "max_steps=100", "max_steps=101")
+    changed = _source.digest_of_modules("pseudopost.mixture_chains")
     assert changed != digest
-    edit(copy, "_source", "def origin_of_class(", "def origin(")
-    assert _source.digest_of_modules("pseudopost.mixture_kernels") != changed
+    # By mixture_sweeps.
+    edit(copy, "compiled", "def function(", "def functions(")
+    assert _source.digest_of_modules("pseudopost.mixture_chains") != changed
 
 
 class Own(pp.PoissonSynthesizer):
@@ -166,7 +168,7 @@ def test_a_class_elsewhere_has_its_own_text_and_the_modules_of_its_bases(copy):
     assert _source.origin_of_class(Own) == _source.origin_of_class(
         pp.PoissonSynthesizer
     )
-    edit(copy, "mixture", '"target_accept": 0.9', '"target_accept": 0.95')
+    edit(copy, "mixture", "default_chains = 4", "default_chains = 3")
     assert [_source.digest_of_class(cls) for cls in (Own, Other)] == before
     edit(copy, "counts", "nu=3", "nu=4")
     after = [_source.digest_of_class(cls) for cls in (Own, Other)]

@@ -359,6 +359,63 @@ def test_settings_reach_the_sampler(fake_nutpie):
     assert call["seed"] == 7
 
 
+class Five(pp.PoissonSynthesizer):
+    default_chains = 5
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "chains"),
+    [
+        (pp.PoissonSynthesizer, {}, 2),
+        (Five, {}, 5),
+        (Five, {"chains": None}, 5),
+        (Five, {"chains": 1}, 1),
+    ],
+)
+def test_number_of_chains(fake_nutpie, make, given, chains):
+    fit = make([4, 5, 6]).fit(random_seed=1, **given)
+    assert [call["chains"] for call in fake_nutpie.calls] == [chains]
+    assert fit.attrs["chains"] == chains
+
+
+def test_a_mixture_has_four_chains_and_others_two():
+    assert pp.Synthesizer.default_chains == 2
+    assert pp.MixtureSynthesizer.default_chains == 4
+
+
+class Conjugate(pp.PoissonSynthesizer):
+    """Independent draws of its posterior, and what it was called with."""
+
+    def draw_posterior(self, weights, settings, progressbar):
+        self.called = weights, settings, progressbar
+        shape, rate = self.shape + weights @ self.y, self.rate + weights.sum()
+        size = settings["chains"], settings["draws"]
+        rng = np.random.default_rng(settings["random_seed"])
+        mu = rng.gamma(shape, 1 / rate, size=size)
+        return az.from_dict({"posterior": {"mu": mu}, "sample_stats": {"mine": mu}})
+
+
+def test_a_sampler_of_its_own(fake_nutpie, tmp_path):
+    pp.cache.on(tmp_path)
+    synthesizer, weights = Conjugate([4, 5, 6]), [1, 0.5, 0.25]
+    settings = {"draws": 400, "tune": 3, "chains": 2, "random_seed": 7}
+    fit = synthesizer.fit(weights, **settings)
+    given, settings_given, progressbar = synthesizer.called
+    np.testing.assert_array_equal(given, weights)
+    assert settings_given == settings
+    assert progressbar is False
+    assert fake_nutpie.compiled == 0
+    assert fit.attrs["not_converged"] == ""
+    assert fit.attrs.items() >= settings.items()
+    assert set(fit.children) == {"posterior", "sample_stats", "constant_data"}
+    exact = poisson_gamma(synthesizer.y, np.array(weights), 0.5, 0.001)
+    assert_moments(fit, "mu", exact)
+    del synthesizer.called
+    xr.testing.assert_identical(synthesizer.fit(weights, **settings), fit)
+    assert not hasattr(synthesizer, "called")
+    assert synthesizer.synthesize(fit, random_seed=1).shape == (20, 3)
+
+
 @pytest.fixture
 def interruptible():
     """A shell starts what runs in the background with interrupts ignored."""
@@ -369,10 +426,11 @@ def interruptible():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupted_fit_raises_and_is_not_stored(tmp_path):
+@pytest.mark.parametrize("name", ["Poisson", "mixture"])
+def test_an_interrupted_fit_raises_and_is_not_stored(tmp_path, name):
     pp.cache.on(tmp_path)
-    synthesizer = pp.PoissonSynthesizer([4, 5, 6])
-    synthesizer.fit(random_seed=1)  # compiles
+    synthesizer = EVERY[name]([4, 5, 6])
+    synthesizer.fit(draws=500, random_seed=1)  # compiles
     before = {file.name for file in tmp_path.iterdir()}
     interrupt = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
     # One core: the chains come one after the other, and some of them are whole.
@@ -462,8 +520,8 @@ def test_a_fit_that_has_not_converged_warns_wherever_it_is_used(
     synthesizer, tmp_path, sample_calls
 ):
     pp.cache.on(str(tmp_path))
-    text = r"^the fit has not converged: R-hat \d\.\d{3} above 1\.05; "
-    text += r"bulk effective sample size \d+ below 200"
+    text = r"^the fit has not converged: R-hat \d\.\d{3} above 1\.05, .*"
+    text += r"effective sample size \d+ below 200, of \w+ \(.* by chain\)$"
     with pytest.warns(pp.ConvergenceWarning, match=text) as caught:
         bad = synthesizer.fit(draws=10, tune=10, random_seed=1)
     assert caught[0].filename == __file__
@@ -484,7 +542,8 @@ SHIFTED = MIXED + np.array([[0], [0.1]])
 ONE_STUCK = np.where([[True], [False]], 5, MIXED)
 SLOW = 5 + np.random.default_rng(1).normal(0, 0.01, size=(1, 1000)).cumsum(axis=1)
 RHAT = "R-hat {rhat:.3f} above 1.05"
-ESS = "bulk effective sample size {ess:.0f} below %s"
+BULK = "bulk effective sample size {bulk:.0f} below {wanted}"
+TAIL = "tail effective sample size {tail:.0f} below {wanted}"
 DIVERGED = "3 divergent transitions"
 
 
@@ -493,11 +552,11 @@ DIVERGED = "3 divergent transitions"
     [
         (MIXED, 0, []),
         (MIXED[:1], 0, []),
-        (ONE_STUCK, 0, [RHAT]),
-        (SLOW, 0, [ESS % 100]),
-        (SHIFTED, 0, [RHAT, ESS % 200]),
+        (ONE_STUCK, 0, [RHAT, TAIL]),
+        (SLOW, 0, [BULK, TAIL]),
+        (SHIFTED, 0, [RHAT, BULK, TAIL]),
         (MIXED, 3, [DIVERGED]),
-        (SHIFTED, 3, [RHAT, ESS % 200, DIVERGED]),
+        (SHIFTED, 3, [RHAT, BULK, TAIL, DIVERGED]),
     ],
     ids=["none", "one chain", "R-hat", "slow", "shifted", "divergences", "all"],
 )
@@ -511,9 +570,17 @@ def test_each_problem_is_named_with_its_number(fake_nutpie, bad, diverging, prob
         assert poisson.fit(chains=chains, random_seed=1).attrs["not_converged"] == ""
         return
     draws = made_by_hand(pp.PoissonSynthesizer([1]), bad=bad)
-    rhat = float(az.rhat(draws)["bad"]) if chains > 1 else None
-    ess = float(az.ess(draws, method="bulk")["bad"])
-    text = "; ".join(problems).format(rhat=rhat, ess=ess)
+    numbers = {
+        "rhat": float(az.rhat(draws)["bad"]) if chains > 1 else None,
+        "bulk": float(az.ess(draws, method="bulk")["bad"]),
+        "tail": float(az.ess(draws, method="tail")["bad"]),
+        "wanted": 100 * chains,
+    }
+    of_bad = ", ".join(problem for problem in problems if problem != DIVERGED)
+    if of_bad:
+        means = ", ".join(f"{mean:.4g}" for mean in bad.mean(axis=1))
+        of_bad = f"{of_bad.format(**numbers)}, of bad ({means} by chain)"
+    text = "; ".join(filter(None, [of_bad, DIVERGED if diverging else ""]))
     with pytest.warns(pp.ConvergenceWarning) as caught:
         fit = poisson.fit(chains=chains, random_seed=1)
     assert str(caught[0].message) == f"the fit has not converged: {text}"
@@ -894,16 +961,13 @@ def test_models_of_one_form_share_a_compiled_model(monkeypatch):
     first, second, longer = (SharedData(y) for y in ([0.0, 1], [5.0, 6], [5.0, 6, 7]))
     first.fit(draws=500, tune=200, random_seed=1)
     fits = [model.fit(draws=500, tune=200, random_seed=1) for model in (second, longer)]
-    shared = first._sampler()
-    assert second._sampler() is shared
-    assert longer._sampler() is shared
+    assert [*compiled.SAMPLERS] == [first._form]
     for y, fit in zip(([5.0, 6], [5.0, 6, 7]), fits, strict=True):
         compiled.SAMPLERS.clear()
-        alone = SharedData(y)
-        assert alone._sampler() is not shared
+        alone = SharedData(y).fit(draws=500, tune=200, random_seed=1)
+        assert len(compiled.SAMPLERS) == 1
         xr.testing.assert_equal(
-            fit["posterior"].to_dataset(),
-            alone.fit(draws=500, tune=200, random_seed=1)["posterior"].to_dataset(),
+            fit["posterior"].to_dataset(), alone["posterior"].to_dataset()
         )
 
 
@@ -941,7 +1005,7 @@ def test_counts_of_another_length_have_their_own_fit(monkeypatch):
 def test_the_oldest_compiled_model_is_given_up(fake_nutpie):
     models = [pp.PoissonSynthesizer([1, 2], shape=k) for k in range(1, 10)]
     for model in models:
-        assert model._sampler() is fake_nutpie
+        model.fit()
     assert fake_nutpie.compiled == 9
     assert set(compiled.SAMPLERS) == {model._form for model in models[1:]}
 
