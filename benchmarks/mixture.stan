@@ -8,7 +8,6 @@ data {
   vector<lower=0>[n] weights;
   real<lower=0> min_sigma;
   real<lower=1> lkj_shape;
-  int<lower=0, upper=1> centred;
 }
 transformed data {
   matrix[R + 1, n] yX = append_row(log_y', X');
@@ -16,7 +15,7 @@ transformed data {
 parameters {
   real<lower=0> gamma;
   vector[K] x;
-  matrix[R, K] z;  // centred: the coefficients; otherwise a priori standard normal
+  matrix[R, K] beta;
   cholesky_factor_corr[R] L_Omega;
   vector<lower=0>[R] s;
   vector<lower=0>[K] excess;
@@ -24,7 +23,6 @@ parameters {
 transformed parameters {
   vector[K] sigma = min_sigma + excess;
   matrix[R, R] L = diag_pre_multiply(s, L_Omega);
-  matrix[R, K] beta = centred ? z : L * z;
 }
 model {
   vector[K] log_pi = log_softmax(x);
@@ -42,12 +40,8 @@ model {
   L_Omega ~ lkj_corr_cholesky(lkj_shape);
   s ~ student_t(3, 0, 1);
   excess ~ student_t(3, 0, 1);
-  if (centred) {
-    to_vector(mdivide_left_tri_low(L, beta)) ~ std_normal();
-    target += -K * sum(log(diagonal(L)));
-  } else {
-    to_vector(z) ~ std_normal();
-  }
+  to_vector(mdivide_left_tri_low(L, beta)) ~ std_normal();
+  target += -K * sum(log(diagonal(L)));
 
   for (i in 1:n) log_density[i] = log_sum_exp(constant - square(col(e, i)));
   target += dot_product(weights, log_density);

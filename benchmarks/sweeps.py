@@ -1,26 +1,20 @@
-"""Gibbs sweeps for the mixture from dispersed starts: what agrees, and how soon.
+"""Seconds, convergence and numbers of components of fits of MixtureSynthesizer.
 
-Prints R-hat and bulk effective sample size of what convergence is judged on, and of the
-chance that a released value is within 20% of the record's own. Run from the repository
-root: python benchmarks/sweeps.py --data ce2016q1 --levels 0 .1 .25 .5 1 2
+Run from the repository root: python benchmarks/sweeps.py --data ce2016q1 --pairwise
 """
 
 import argparse
-import math
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
+import warnings
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import arviz as az
 import numpy as np
 import pandas as pd
-import xarray as xr
-from scipy.special import logsumexp, ndtr
 
 import pseudopost as pp
-from pseudopost import mixture_sweeps
 
 # Name of the values, and what is added to them before their logarithm is taken.
 FILES = {
@@ -29,144 +23,190 @@ FILES = {
     "ce2014q1": ("income", 1000),
     "lognormal_mixture": ("value", 0),
 }
+# What an intruder knows of a record: in the files of incomes, and in the simulated one.
 KNOWN = ["gender", "age", "region"]
+KNOWN_SIMULATED = ["x1", "x2", "x3", "x4", "x5"]
+# File, seed and K of --all.
+ALL = [
+    ("consumer_expenditure", 1, 10),
+    ("consumer_expenditure", 2, 10),
+    ("consumer_expenditure", 3, 10),
+    ("consumer_expenditure", 1, 20),
+    ("ce2016q1", 1, 10),
+    ("ce2014q1", 1, 10),
+    ("lognormal_mixture", 1, 20),
+]
 
 
 def main():
-    """Print the table."""
+    """Print one fit, or a line for each of many."""
     args = parse_arguments()
-    y, X = read(args.data, args.seed)
-    shift = FILES[args.data][1]
-    model = pp.MixtureSynthesizer(y, X, args.components, args.floor, shift)
-    weights = np.ones(len(y))
-    if args.pairwise:
-        patterns = X.groupby(KNOWN, observed=True).ngroup()
-        weights = pp.pairwise_weights(
-            y, patterns=patterns.to_numpy(), ball="signed", alone=1.0
-        )
-    levels = np.array(args.levels)
-    data = mixture_sweeps.records(model.log_y, model.X, weights, args.floor)
-    start = time.perf_counter()
-    first = mixture_sweeps.replicas(data, args.components, 1, len(levels), seed=0)
-    mixture_sweeps.run(data, first, levels, 1, np.random.default_rng(0))
+    first = tiny_fit()
     print(
-        f"{args.data}, seed {args.seed}, n = {len(y)}, R = {model.X.shape[1]}, "
-        f"K = {args.components}, mean weight {weights.mean():.2f}, levels {levels}; "
-        f"compiled in {time.perf_counter() - start:.0f} s",
+        f"{args.chains} chains of {args.tune} + {args.draws} draws, floor "
+        f"{args.floor:g}, random seed {args.random_seed}; before that a tiny fit, with "
+        f"what it had to compile, took {first:.1f} s",
         flush=True,
     )
-    with ThreadPoolExecutor(args.cores) as pool:
-        tasks = [
-            pool.submit(chain, args, model, data, levels, occupied, number)
-            for number, occupied in enumerate(args.starts)
-        ]
-        chains = [task.result() for task in tasks]
-    length = min(len(draws) for draws, *_ in chains)
-    kept = slice(int(args.warmup * length), length)
-    print_table(
-        {
-            name: np.stack([np.stack([d[name] for d in c[kept]]) for c, *_ in chains])
-            for name in chains[0][0][0]
-        }
+    if not args.all:
+        describe(*fitted(args, args.data, args.seed, args.components))
+        return
+    print(
+        "file | seed | weights | n | R | K | seconds | worst R-hat (of) | "
+        "smallest bulk ESS (of) | components with records by chain"
     )
-    for occupied, (draws, swaps, sweeps, seconds) in zip(
-        args.starts, chains, strict=True
-    ):
-        path = [int(d["occupied"][0]) for d in draws[:: max(length // 15, 1)]]
-        print(
-            f"from {occupied}: {sweeps} sweeps in {seconds:.0f} s; occupied {path}; "
-            f"swaps {np.round(2 * swaps / sweeps, 2)}"
-        )
+    for name, seed, K in ALL:
+        for args.pairwise in (False, True):
+            print(one_line(*fitted(args, name, seed, K)), flush=True)
 
 
 def parse_arguments():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--all", action="store_true", help="one line for each of 14")
     parser.add_argument("--data", choices=FILES, default="consumer_expenditure")
     parser.add_argument("--seed", type=int, default=1, help="of a simulated file")
-    parser.add_argument("--pairwise", action="store_true", help="P2's weights")
-    parser.add_argument("--starts", type=int, nargs="+", default=[2, 4, 8, 10])
-    parser.add_argument("--levels", type=float, nargs="+", default=[0.0])
     parser.add_argument("--components", type=int, default=10)
     parser.add_argument("--floor", type=float, default=0.05)
-    parser.add_argument("--seconds", type=float, default=60, help="for each chain")
-    parser.add_argument("--thin", type=int, default=10)
-    parser.add_argument("--warmup", type=float, default=0.3, help="share of the draws")
-    parser.add_argument("--cores", type=int, default=os.cpu_count())
+    parser.add_argument("--pairwise", action="store_true", help="P2's weights")
+    parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--tune", type=int, default=300)
+    parser.add_argument("--chains", type=int, default=4)
+    parser.add_argument("--random-seed", type=int, default=1, help="of the fits")
     return parser.parse_args()
 
 
-def read(name, seed):
-    """Return values and predictors: of a quarter, positive incomes of known places."""
+def read(name, seed, n=None):
+    """Return values and predictors: of a quarter, positive incomes of known places.
+
+    With `n`, a simulated file has so many records, and a quarter is sampled from.
+    """
     column = FILES[name][0]
     if name.startswith("ce20"):
         frame = pp.datasets.read_consumer_expenditure(f"data/{name}.csv.gz")
         frame = frame[(frame["income"] > 0) & (frame["region"] != "Suppressed")]
         frame = frame.drop(columns="urban_type")  # repeats urban
+        if n:
+            frame = frame.sample(n, random_state=seed)
     else:
-        frame = getattr(pp.datasets, name)(random_seed=seed)
+        size = {"n": n} if n else {}
+        frame = getattr(pp.datasets, name)(**size, random_seed=seed)
     X = frame.drop(columns=column)
     for name in X.select_dtypes("category"):
         X[name] = X[name].cat.remove_unused_categories()
     return frame[column].to_numpy(), X
 
 
-def chain(args, model, data, levels, occupied, number):
-    """Sweep for so many seconds; return draws, swaps, sweeps and seconds."""
-    state = mixture_sweeps.replicas(
-        data, args.components, occupied, len(levels), seed=100 * number
+def tiny_fit():
+    """Compile what every fit needs; return the seconds."""
+    y, X = read("lognormal_mixture", 1, n=50)
+    synthesizer = pp.MixtureSynthesizer(y, X[KNOWN_SIMULATED], n_components=2)
+    return timed(synthesizer, np.full(50, 0.5), draws=4, tune=1, chains=1)[1]
+
+
+def timed(synthesizer, weights, **settings):
+    """Return a fit, without its warnings, and its seconds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        fit = synthesizer.fit(weights, progressbar=False, **settings)
+        return fit, time.perf_counter() - start
+
+
+def fitted(args, name, seed, K):
+    """Return what was fitted, in words, the fit and its seconds."""
+    y, X = read(name, seed)
+    synthesizer = pp.MixtureSynthesizer(y, X, K, args.floor, FILES[name][1])
+    weights = np.ones(len(y))
+    if args.pairwise:
+        known = X.columns.intersection(KNOWN + KNOWN_SIMULATED)
+        patterns = X.groupby(list(known), observed=True).ngroup().to_numpy()
+        weights = pp.pairwise_weights(y, patterns=patterns, ball="signed", alone=1.0)
+    fit, seconds = timed(
+        synthesizer,
+        weights,
+        draws=args.draws,
+        tune=args.tune,
+        chains=args.chains,
+        random_seed=args.random_seed,
     )
-    rng = np.random.default_rng([args.seed, number])
-    draws, swaps, start = [], 0, time.perf_counter()
-    while time.perf_counter() - start < args.seconds:
-        swaps = swaps + mixture_sweeps.run(data, state, levels, args.thin, rng)
-        draws.append(judged(model, mixture_sweeps.at_lowest(state)))
-    return draws, swaps, len(draws) * args.thin, time.perf_counter() - start
+    told = {
+        "file": name,
+        "seed": "" if name.startswith("ce20") else seed,
+        "weights": f"pairwise, mean {weights.mean():.2f}" if args.pairwise else "1",
+        "n": len(y),
+        "R": len(synthesizer.predictors),
+        "K": K,
+    }
+    return told, fit, seconds
 
 
-def judged(model, draw):
-    """Compute what convergence is judged on, and more, of one draw."""
-    posterior = xr.Dataset(
-        {
-            "pi": (("chain", "draw", "component"), draw["pi"][None, None]),
-            "beta": (("chain", "draw", "component", "r"), draw["beta"][None, None]),
-            "sigma": (("chain", "draw", "component"), draw["sigma"][None, None]),
-        }
+def one_line(told, fit, seconds):
+    """Say it in one line."""
+    values = measures(fit)
+    rhat, ess = values["R-hat"], values["bulk ESS"]
+    worst, least = rhat.fillna(np.inf).idxmax(), ess.fillna(0).idxmin()
+    return " | ".join(
+        [
+            *map(str, told.values()),
+            f"{seconds:.0f}",
+            f"{rhat[worst]:.3f} ({' '.join(worst).strip()})",
+            f"{ess[least]:.0f} ({' '.join(least).strip()})",
+            components(fit),
+        ]
     )
-    found = {k: v[0, 0] for k, v in model._label_invariant(posterior).items()}
-    sigma, mean = draw["sigma"][:, None], draw["beta"] @ model.X.T
-    with np.errstate(divide="ignore"):
-        log_share = np.log(draw["pi"])[:, None] - np.log(sigma)
-    log_share = log_share - 0.5 * ((model.log_y - mean) / sigma) ** 2
-    total = logsumexp(log_share, axis=0)
-    low, high = (
-        np.log(np.maximum(model.y + sign * 0.2 * abs(model.y) + model.shift, 1e-300))
-        for sign in (-1, 1)
-    )
-    near = ndtr((high - mean) / sigma) - ndtr((low - mean) / sigma)
-    found["risk"] = (np.exp(log_share - total) * near).sum(axis=0).mean()[None]
-    found["total"] = np.array([total.sum() - 0.5 * len(total) * math.log(2 * math.pi)])
-    found["occupied"] = np.array([(draw["pi"] > 0.01).sum()], dtype=float)
-    return found
 
 
-def print_table(values):
-    """Print R-hat and effective sample sizes, the worst of each quantity."""
+def describe(told, fit, seconds):
+    """Print the worst of each quantity, and what the fit says of itself."""
+    print(", ".join(f"{name} {value}" for name, value in told.items()))
+    print(f"the fit took {seconds:.1f} s\n")
+    values = measures(fit)
     rows = {}
-    for name, v in values.items():
-        each = [v[..., j] for j in range(v.shape[-1])]
-        rhat = [float(az.rhat(e)) for e in each]
-        worst = int(np.nanargmax(rhat)) if np.isfinite(rhat).any() else 0
-        rows[name] = {
-            "R-hat": rhat[worst],
-            "bulk ESS": min(float(az.ess(e, method="bulk")) for e in each),
-            "tail ESS": min(
-                float(az.ess(e, method="tail", prob=(0.05, 0.95))) for e in each
-            ),
-            "sd": each[worst].std(),
-            **{f"chain {c + 1}": m for c, m in enumerate(each[worst].mean(axis=1))},
-        }
-    print(pd.DataFrame(rows).T.round(4).to_string())
+    for name, group in values.groupby(level="quantity", sort=False):
+        worst = group["R-hat"].fillna(np.inf).idxmax()
+        smallest = group[["bulk ESS", "tail ESS"]].min(skipna=False)
+        rows[name] = {"at": worst[1], **group.loc[worst], **smallest}
+    table = pd.DataFrame(rows).T
+    digits = {"R-hat": "{:.3f}", "bulk ESS": "{:.0f}", "tail ESS": "{:.0f}"}
+    for name in table.columns.drop("at"):
+        table[name] = table[name].map(digits.get(name, "{:.5g}").format)
+    print(table.to_string())
+    print(f"\ncomponents with records, by chain: {components(fit)}")
+    print(fit.attrs["not_converged"] or "converged")
+
+
+def components(fit):
+    """Mean number of components with records, by chain."""
+    means = fit["sample_stats"]["occupied"].mean("draw").to_numpy()
+    return ", ".join(f"{mean:.1f}" for mean in means)
+
+
+def measures(fit):
+    """R-hat, effective sample sizes, sd and means by chain of every judged value.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``quantity`` and ``at``, the value's place in it.
+    """
+    judged = fit["label_invariant"].to_dataset()
+    found = {
+        "R-hat": az.rhat(judged),
+        "bulk ESS": az.ess(judged, method="bulk"),
+        "tail ESS": az.ess(judged, method="tail"),
+        "sd": judged.std(("chain", "draw")),
+    }
+    for chain in range(judged.sizes["chain"]):
+        found[f"chain {chain + 1}"] = judged.isel(chain=chain).mean("draw")
+    tables = {}
+    for name, variable in judged.items():
+        places = [variable[dim].to_numpy().astype(str) for dim in variable.dims[2:]]
+        tables[name] = pd.DataFrame(
+            {measure: np.ravel(values[name]) for measure, values in found.items()},
+            index=places[0] if places else [""],
+        )
+    return pd.concat(tables, names=["quantity", "at"])
 
 
 if __name__ == "__main__":
