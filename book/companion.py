@@ -34,21 +34,25 @@ SMALL_RUN = (
 )
 
 
-def start(convergence_warnings=True):
+def start():
     """Keep fits on disk, print numbers plainly, and say so if the run is a small one.
 
-    Parameters
-    ----------
-    convergence_warnings : bool
-        False in a chapter whose own table says which fits have not converged.
+    What a fit says about its convergence is printed below the cell that makes it.
     """
     pp.cache.on()
     np.set_printoptions(legacy="1.25")  # print 1.5, not np.float64(1.5)
     pd.set_option("display.max_colwidth", None)
-    warnings.simplefilter(
-        "default" if convergence_warnings else "ignore", pp.ConvergenceWarning
-    )
+    warnings.simplefilter("default", pp.ConvergenceWarning)
+    warnings.showwarning = print_convergence
     say_if_small()
+
+
+def print_convergence(message, category, *place, shown=warnings.showwarning):
+    """Show a warning, or print it if it is about convergence."""
+    if issubclass(category, pp.ConvergenceWarning):
+        print(message)
+    else:
+        shown(message, category, *place)
 
 
 def say_if_small():

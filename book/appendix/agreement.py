@@ -29,9 +29,11 @@ def with_diagnostics(values, chains):
 
 
 def headline_numbers(paper, study):
-    """Risk and quantiles over many synthetic files of every fit of a study."""
+    """Risk and quantiles over many synthetic files of every fit that has converged."""
     rows = {}
     for name, fit in study.fits.items():
+        if fit.attrs["not_converged"]:
+            continue
         z, chains = study.synthesize(name, FILES), fit["posterior"].sizes["chain"]
         of_files = {
             "mean risk": np.array([study.risk_of(one[None]).mean() for one in z]),
@@ -40,7 +42,8 @@ def headline_numbers(paper, study):
         }
         for number, values in of_files.items():
             rows[paper, name, number] = with_diagnostics(values, chains)
-    return pd.DataFrame(rows).T
+    index = pd.MultiIndex.from_tuples(rows, names=KEY)
+    return pd.DataFrame(rows.values(), index, ["value", "error", "R-hat"])
 
 
 def spaced(draws):

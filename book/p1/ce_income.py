@@ -394,19 +394,23 @@ def plot_radii(by_radius):
 
 
 def text_on_fits(fits, studies):
-    """How many fits have settled, and the chains of the worst."""
+    """How well the chains agree, and the mean risks by chain of the worst fit."""
     seed, name = fits["largest R-hat"].idxmax()
     s = studies[seed]
-    halves = np.split(s.more[name], 2)  # the first half is from chain 1
-    chain_a, chain_b = (s.risk_of(z).mean() for z in halves)
+    chains = s.fits[name]["posterior"].sizes["chain"]
+    by_chain = [s.risk_of(z).mean() for z in np.split(s.more[name], chains)]
     return {
         "rhat": fits["largest R-hat"].max(),
         "ess": fits["smallest ESS"].min(),
-        "chain-a": chain_a,
-        "chain-b": chain_b,
+        "chain-low": min(by_chain),
+        "chain-high": max(by_chain),
         "worst": f"{name}, seed {seed}",
         "n-fits": len(fits),
-        "unsettled": (fits["largest R-hat"] > 1.1).sum(),
+        "unsettled": sum(
+            bool(fit.attrs["not_converged"])
+            for study in studies.values()
+            for fit in study.fits.values()
+        ),
     }
 
 

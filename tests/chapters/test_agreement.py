@@ -5,6 +5,7 @@ import arviz as az
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy import stats
 
 
@@ -23,9 +24,15 @@ def test_with_diagnostics_keeps_the_chains_apart(rng):
 
 def test_headline_numbers_are_means_over_files(rng):
     z = rng.normal(size=(100, 30))
-    posterior = SimpleNamespace(sizes={"chain": 2})
+    posterior = xr.Dataset({"mu": (("chain", "draw"), np.zeros((2, 5)))})
+    fits = {
+        name: xr.DataTree.from_dict(
+            {"/": xr.Dataset(attrs={"not_converged": warning}), "posterior": posterior}
+        )
+        for name, warning in (("Vector", ""), ("Unweighted", "R-hat 3"))
+    }
     study = SimpleNamespace(
-        fits={"Vector": {"posterior": posterior}},
+        fits=fits,
         synthesize=lambda name, n_datasets: z,
         risk_of=lambda released: released[0] ** 2,
     )
@@ -34,6 +41,9 @@ def test_headline_numbers_are_means_over_files(rng):
     assert np.isclose(
         found["P1", "Vector", "90% quantile"], np.mean([np.quantile(v, 0.9) for v in z])
     )
+    assert set(found.index.get_level_values("synthesizer")) == {"Vector"}
+    del fits["Vector"]
+    assert agreement.headline_numbers("P1", study).empty
 
 
 @pytest.mark.parametrize("n", [agreement.S, 5 * agreement.S])

@@ -1,5 +1,3 @@
-import time
-
 import mixture_synthesizer as chapter
 import numpy as np
 import pandas as pd
@@ -96,15 +94,6 @@ def test_densities_of_draws(draws, X, rng, monkeypatch):
     )
 
 
-def test_milliseconds():
-    assert 20 <= chapter.milliseconds(time.sleep, [0.02], repeat=2) < 200
-
-
-def test_differences():
-    table = chapter.differences([np.array([1, -3.0])] * 4, [np.array([1, -2.5])] * 4)
-    assert (table == [3, 0.5]).all(axis=None)
-
-
 def test_heap_table():
     sigma = np.array([0.01, 0.1, 1])
     gains = pd.DataFrame(
@@ -142,7 +131,7 @@ def fit_with(mean):
 
 def test_convergence():
     agree, apart = (chapter.convergence(fit_with(mean)) for mean in (0, 5))
-    assert len(agree) == 18
+    assert len(agree) == 24
     assert agree["R-hat"].max() < 1.05
     assert apart["R-hat"].idxmax() == ("mean", "")
     assert chapter.worst(fit_with(5)) == {
@@ -253,13 +242,39 @@ def test_numbers_of_fits():
     }
     by_chain = {
         f"K = 20, chain {c}": {chapter.LIKELIHOOD: value}
-        for c, value in ((1, 3), (2, 9))
+        for c, value in ((1, 3), (2, 9), (3, 5))
     }
     assert chapter.alarm_numbers(20, table, by_chain) == {
         "alarm-k": 20,
         "alarm-gap": 6,
         "alarm-rhat": 1.3,
     }
+
+
+def test_path_numbers():
+    rng = np.random.default_rng(3)
+    level = {"from 2": 0, "from 2, again": 0, "from 4": 80}
+    paths = {
+        name: pd.DataFrame({"log-likelihood": mean + rng.normal(size=300)})
+        for name, mean in level.items()
+    }
+    paths["from 4"].loc[:50, "log-likelihood"] = 1000
+    values = chapter.path_numbers(paths, 4)
+    assert values["trap-gap"] == pytest.approx(80, abs=0.5)
+    assert values["trap-rhat"] < 1.1
+    paths["from 2, again"] += 5
+    assert chapter.path_numbers(paths, 4)["trap-rhat"] > 1.5
+
+
+def test_path():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(80, 1))
+    log_y = np.where(np.arange(80) % 2 == 0, 3, 0) + x[:, 0] + rng.normal(0, 0.2, 80)
+    model = pp.MixtureSynthesizer(np.exp(log_y), x, n_components=3)
+    one, two = (chapter.path(model, k, np.zeros(4), 1, sweeps=1) for k in (1, 2))
+    assert one.shape == (4, 2)
+    assert (two["log-likelihood"] > one["log-likelihood"].iloc[0]).all()
+    assert two["components"].between(2, 3).all()
 
 
 def measures(gap, bulk, tail, close, risk, top):
@@ -367,18 +382,10 @@ def test_labels_summed_out(draws, X, rng):
     y = rng.normal(size=40)
     arguments = chapter.density_arguments(draws.isel(draw=0), X)
     density = np.log([mixture(v, BETA @ x) for v, x in zip(y, X, strict=True)])
-    near, far = (
-        pd.DataFrame({"largest size": [0.1, 100], "largest difference": [1e-9, d]})
-        for d in (1e-6, 1e-2)
-    )
-
-    def check(stored, compiled, difference):
-        return chapter.labels_summed_out(stored, compiled, y, arguments, difference)[1]
-
-    assert check(density, density, near)
-    assert not check(density, density, far)
-    assert not check(density + 1e-6, density, near)
-    assert not check(density, density + 1e-6, near)
+    assert chapter.labels_summed_out(density, density, density, y, arguments)[1]
+    for wrong in range(3):
+        found = [density + 1e-6 * (place == wrong) for place in range(3)]
+        assert not chapter.labels_summed_out(*found, y, arguments)[1]
 
 
 def prior_of(means, distance):
@@ -394,14 +401,19 @@ def prior_of(means, distance):
 
 def test_number_of_components():
     means, distance = [5.0, 7, 8, 8.6, 9], [0.4, 0.2, 0.1, 0.03, 0]
-    prior, above = prior_of(means, distance), pd.Series([3.9, 4.0])
+    prior = prior_of(means, distance)
+    above = pd.Series({"K = 10": 3.9, "K = 20": 4.0})
     words, holds = chapter.number_of_components(prior, above)
     assert holds
     assert words == (
-        "prior means 5.0 to 8.6, limit 9.0; above 1% in the posterior: 3.9 to 4.0"
+        "prior means 5.0 to 8.6, limit 9.0; above 1% in the posterior: 3.9 to 4.0 "
+        "(K = 10, K = 20)"
     )
-    assert not chapter.number_of_components(prior, pd.Series([3, 6.5]))[1]
-    assert not chapter.number_of_components(prior, pd.Series([7.5, 8]))[1]
+    for wrong in ([3, 6.5], [7.5, 8]):
+        assert not chapter.number_of_components(
+            prior, pd.Series(wrong, index=above.index)
+        )[1]
+    assert not chapter.number_of_components(prior, above[:1])[1]
     for wrong in (
         prior_of([5.0, 7, 8, 9, 8.6], distance),
         prior_of(means, [0.4, 0.1, 0.2, 0.03, 0]),
