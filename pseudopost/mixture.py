@@ -65,11 +65,11 @@ class MixtureSynthesizer(Synthesizer):
     and its density grows without limit as its sigma goes to 0.
 
     The posterior is sampled by Gibbs sweeps, ten for each draw and each step of tuning,
-    or thirty where all weights are 1; a subclass with another :meth:`record_term`, by
-    NUTS. The chains start from maximum likelihood fits of different numbers of
-    components, from K down to 1, and those from few get help with the birth of
-    components in the first half of tuning. ``sample_stats`` has the number of
-    components with records, ``occupied``.
+    or thirty where all weights are 1; a subclass with another
+    :meth:`Synthesizer.record_term`, by NUTS. The chains start from maximum likelihood
+    fits of different numbers of components, from K down to 1, and those from few get
+    help with the birth of components in the first half of tuning. ``sample_stats`` has
+    the number of components with records, ``occupied``.
 
     The order of the components means nothing and may change within a chain, so
     convergence is judged on what does not depend on it (group ``label_invariant`` of a

@@ -308,7 +308,7 @@ class Synthesizer(ABC):
         random_seed=None,
         progressbar=True,
     ):
-        """Sample the pseudo posterior, by :meth:`draw_posterior`.
+        """Sample the pseudo posterior, by :meth:`Synthesizer.draw_posterior`.
 
         What has to be compiled is compiled at the first fit and re-used for every later
         weight vector, and by models of the same form.
@@ -320,7 +320,7 @@ class Synthesizer(ABC):
         draws, tune : int
             Kept draws and tuning steps per chain, at most ten million.
         chains : int, optional
-            Number of chains, at most ten thousand; by default :attr:`default_chains`.
+            Number of chains, at most ten thousand; by default ``default_chains``.
         random_seed : int, optional
             Seed from 0 to 2**63 - 1; by default a new one from the operating system,
             which the fit keeps in the attribute ``random_seed``. The result does not
