@@ -300,6 +300,85 @@ def test_two_weighted_intercepts_against_a_grid(high):
     assert (error < 0.1).all()
 
 
+# Shares
+
+
+@compiled()
+def shares_and_gamma(n_draws, data, residual, sigma, extra, rng):
+    """Draw gamma and the shares of components, everything else fixed."""
+    K, n = residual.shape
+    log_share, gamma, power = np.zeros(K), 1.0, np.ones(n)
+    draws = np.empty((n_draws, K + 1))
+    for s in range(n_draws):
+        z = sweeps.allocate(log_share, residual, sigma, power, rng)
+        left = sweeps.who_counts(z, data.weights, rng)
+        _, begin = sweeps.by_component(z, K)
+        size, total = begin[1:] - begin[:-1], np.sum(data.weights)
+        gamma = sweeps.draw_gamma(
+            log_share, gamma, extra, size, total, left, residual, sigma, rng
+        )
+        for k in range(K):
+            if size[k] == 0:
+                continue
+            others = np.arange(K) != k
+            rest = sweeps.log_rest(
+                log_share[others], residual[others][:, : len(left)], sigma[others]
+            )[0]
+            shape = gamma / K + extra + size[k]
+            log_share[k] = sweeps.draw_share(
+                log_share[k], shape, sigma[k], left, rest, residual[k], rng
+            )
+        share = np.exp(log_share - log_share.max())
+        draws[s, 0], draws[s, 1:] = gamma, share / share.sum()
+    return draws
+
+
+@pytest.mark.parametrize("extra", [0.0, 0.4])
+@pytest.mark.parametrize(
+    "weights",
+    [np.ones(6), np.array([0.9, 0.1, 0.6, 0.3, 1.0, 0.5]), np.full(6, 0.15)],
+    ids=["1", "any", "small"],
+)
+def test_shares_and_gamma_against_draws_from_their_prior(weights, extra):
+    rng = np.random.default_rng(10)
+    sigma, n_prior = np.array([0.3, 0.6, 1.0]), 1_000_000
+    residual = rng.normal(0, 1, size=(3, 6))
+    data = sweeps.Records(np.zeros(6), np.ones((6, 1)), weights, 0.05)
+    draws = shares_and_gamma(200_000, data, residual, sigma, extra, rng)
+    gamma = rng.exponential(size=n_prior)
+    shape = np.repeat(gamma[:, None] / 3 + extra, 3, axis=1)
+    log_w = (
+        np.log(rng.gamma(shape + 1)) + np.log(rng.uniform(size=(n_prior, 3))) / shape
+    )
+    pi = np.exp(log_w - log_w.max(axis=1, keepdims=True))
+    pi /= pi.sum(axis=1, keepdims=True)
+    density = stats.norm.pdf(residual, 0, sigma[:, None])
+    importance = np.exp(np.log(pi @ density) @ weights)
+    importance /= importance.sum()
+
+    def functions(gamma, pi):
+        return np.stack(
+            [
+                gamma,
+                np.sqrt(gamma),
+                *pi.T,
+                *(pi**2).T,
+                pi.max(axis=1),
+                pi[:, 0] * pi[:, 1],
+            ]
+        )
+
+    found, prior = functions(draws[:, 0], draws[:, 1:]), functions(gamma, pi)
+    expected = prior @ importance
+    batches = found.reshape(len(found), 100, -1).mean(axis=2)
+    error = np.hypot(
+        batches.std(axis=1) / np.sqrt(100),
+        np.sqrt(((prior - expected[:, None]) ** 2) @ importance**2),
+    )
+    assert (abs(found.mean(axis=1) - expected) < 4 * error).all()
+    assert (error < 0.01).all()
+
+
 # Whole sweeps
 
 
