@@ -10,7 +10,7 @@ from pseudopost.mixture_sweeps import draw_of, run
 
 # Sweeps for each draw and each step of tuning. With weights of 1 a sweep takes a third
 # of the time, and components come and go more slowly.
-SWEEPS, SWEEPS_UNWEIGHTED = 10, 30
+SWEEPS, SWEEPS_UNWEIGHTED = 16, 50
 # Sizes of what is added to the Dirichlet shapes in the first half of tuning, in order,
 # for a chain that starts from one component.
 ADDED = (3.0, 1.5, 0.8, 0.4, 0.2, 0.1)
@@ -55,8 +55,8 @@ def sample(data, K, draws, tune, chains, seed, cores, step):
     Returns
     -------
     dict of ndarray, shape (chains, draws, ...)
-        ``gamma``, ``pi``, ``beta``, ``sigma``, ``s``, and ``occupied``: components with
-        records.
+        ``gamma``, ``pi``, ``beta``, ``sigma``, ``s``, ``slope``, ``scale``, and
+        ``occupied``: components with records.
     """
     stopped, none = threading.Event(), np.zeros(draws)
     sweeps = SWEEPS if data.weights.min() < 1 else SWEEPS_UNWEIGHTED

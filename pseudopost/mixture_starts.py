@@ -21,8 +21,13 @@ def start(data, K, occupied, seed):
     -------
     State
     """
+    y, slope = data.y, np.empty(0)
+    if data.Z.size:
+        design = np.column_stack([data.X, data.Z])
+        slope = np.linalg.lstsq(design, y)[0][data.X.shape[1] :]
+        y = y - data.Z @ slope
     _, pi, beta, sigma = expectation_maximization(
-        data.y, data.X, data.weights, occupied, data.floor, seed
+        y, data.X, data.weights, occupied, data.floor, seed
     )
     empty = K - occupied
     pi = np.concatenate([pi, np.full(empty, 0.01 / max(empty, 1))])
@@ -36,6 +41,8 @@ def start(data, K, occupied, seed):
         T=np.eye(K),
         mean=beta @ data.X.T,
         size=np.zeros(K, dtype=np.int64),
+        slope=slope,
+        log_scale=np.log(np.maximum(abs(slope), 0.05)),
     )
 
 

@@ -44,18 +44,20 @@ ARTANH = tuple(2 / (2 * j + 1) for j in range(12, -1, -1))
 NOTHING = -1e300
 # Turns of the ellipse in a sweep, for a component with more records than coefficients.
 TURNS = 4
-# How often a component without records is updated where weights are below 1: it costs
-# as much as any other, and little depends on it.
-EMPTY = 0.25
+# How often a component without records is updated where weights are below 1, and how
+# often the slopes that components share are: they cost much, and little depends on them.
+EMPTY, SHARED = 0.25, 0.3
 
 
 class Records(NamedTuple):
-    """What is fitted: log y (n,), X (n, R), weights (n,) and the floor of sigma."""
+    """What is fitted."""
 
-    y: np.ndarray
-    X: np.ndarray
-    weights: np.ndarray
-    floor: float
+    y: np.ndarray  # (n,), log y
+    X: np.ndarray  # (n, R), predictors whose coefficients differ by component
+    weights: np.ndarray  # (n,)
+    floor: float  # of sigma
+    # (n, P), predictors whose coefficients the components share
+    Z: np.ndarray = np.empty((0, 0))
 
 
 class State(NamedTuple):
@@ -69,6 +71,8 @@ class State(NamedTuple):
     T: np.ndarray  # (K, K)
     mean: np.ndarray  # (K, n)
     size: np.ndarray  # (K,), records of each component
+    slope: np.ndarray  # (P,), coefficients of Z
+    log_scale: np.ndarray  # (P,), logs of their prior scales
 
 
 def draw_of(state):
@@ -82,6 +86,8 @@ def draw_of(state):
         "beta": state.beta.copy(),
         "sigma": state.sigma.copy(),
         "s": np.exp(state.log_t) * np.sqrt(q),
+        "slope": state.slope.copy(),
+        "scale": np.exp(state.log_scale),
     }
 
 
@@ -417,15 +423,15 @@ def draw_around(root, rng):
 
 
 @compiled()
-def gather(own, data):
+def gather(own, X, y):
     """Copy the predictors and the values of some records."""
-    n, R = len(own), data.X.shape[1]
-    X, y = np.empty((n, R)), np.empty(n)
+    n, R = len(own), X.shape[1]
+    own_X, own_y = np.empty((n, R)), np.empty(n)
     for i, j in enumerate(own):
-        y[i] = data.y[j]
+        own_y[i] = y[j]
         for r in range(R):
-            X[i, r] = data.X[j, r]
-    return X, y
+            own_X[i, r] = X[j, r]
+    return own_X, own_y
 
 
 @compiled()
@@ -442,14 +448,51 @@ def conjugate(k, X, y, beta, sigma, prior):
     return root, solve(root, push)
 
 
+def ellipse_sampler(log_likelihood):
+    """Return a function that moves coefficients by slices of `log_likelihood`."""
+
+    @compiled()
+    def turn(old, mean_old, turns, X, given, rng):
+        """Turn towards each row of `turns` (Murray, Adams and MacKay 2010).
+
+        Coefficients are differences from their normal's centre, and means are X times
+        them. Returns both.
+        """
+        means = turns @ X.T
+        found = log_likelihood(mean_old, mean_old, 1.0, 0.0, *given)
+        for t in range(len(turns)):
+            new, mean_new = turns[t], means[t]
+            level = found - rng.standard_exponential()
+            angle = 2 * math.pi * rng.random()
+            low, high = angle - 2 * math.pi, angle
+            while True:
+                cos, sin = math.cos(angle), math.sin(angle)
+                found = log_likelihood(mean_old, mean_new, cos, sin, *given)
+                if found >= level:
+                    break
+                if angle < 0:
+                    low = angle
+                else:
+                    high = angle
+                angle = low + (high - low) * rng.random()
+            old = cos * old + sin * new
+            mean_old = cos * mean_old + sin * mean_new
+        return old, mean_old
+
+    return turn
+
+
 @compiled()
-def likelihood_on_ellipse(left, rest, shift, h, residual, old, new, cos, sin):
+def likelihood_on_ellipse(old, new, cos, sin, left, rest, shift, h, residual):
     """Compute :func:`likelihood_left` where the mean is cos old + sin new."""
     total = 0.0
     for i in range(len(left)):
         there = residual[i] - cos * old[i] - sin * new[i]
         total += left[i] * log_add(rest[i], shift - h * there * there)
     return total
+
+
+turn_component = ellipse_sampler(likelihood_on_ellipse)
 
 
 @compiled()
@@ -464,28 +507,14 @@ def draw_coefficients(k, own, data, beta, mean, sigma, shift, rest, left, prior,
     if len(left) == 0:
         beta[k] = centre + draw_around(root, rng)
         return np.sum((y - X @ beta[k]) ** 2)
-    mean_centre, h = data.X @ centre, 0.5 / sigma**2
-    residual, old, mean_old = data.y - mean_centre, beta[k] - centre, mean - mean_centre
-    found = likelihood_left(left, rest, shift, h, residual - mean_old)
-    for _ in range(TURNS if len(y) > len(centre) else 1):
-        new = draw_around(root, rng)
-        mean_new = data.X @ new
-        level = found - rng.standard_exponential()
-        angle = 2 * math.pi * rng.random()
-        low, high = angle - 2 * math.pi, angle
-        while True:
-            cos, sin = math.cos(angle), math.sin(angle)
-            found = likelihood_on_ellipse(
-                left, rest, shift, h, residual, mean_old, mean_new, cos, sin
-            )
-            if found >= level:
-                break
-            if angle < 0:
-                low = angle
-            else:
-                high = angle
-            angle = low + (high - low) * rng.random()
-        old, mean_old = cos * old + sin * new, cos * mean_old + sin * mean_new
+    mean_centre = data.X @ centre
+    turns = np.empty((TURNS if len(y) > len(centre) else 1, len(centre)))
+    for new in turns:
+        new[:] = draw_around(root, rng)
+    given = left, rest, shift, 0.5 / sigma**2, data.y - mean_centre
+    old, mean_old = turn_component(
+        beta[k] - centre, mean - mean_centre, turns, data.X, given, rng
+    )
     beta[k], mean[:] = centre + old, mean_centre + mean_old
     return np.sum((y - X @ beta[k]) ** 2)
 
@@ -565,6 +594,64 @@ def draw_share(x, shape, sigma, left, rest, residual, rng):
 
 
 @compiled()
+def log_scale_posterior(x, slope):
+    """Log density of the log of the prior scale of a slope."""
+    return log_half_t(math.exp(x)) - 0.5 * (slope * math.exp(-x)) ** 2
+
+
+slice_scale = slice_sampler(log_scale_posterior)
+
+
+@compiled()
+def mixture_on_ellipse(
+    old, new, cos, sin, left, residual, log_share, sigma, mean, total
+):
+    """Sum of left times the logs of S where all means move by cos old + sin new."""
+    total[:] = NOTHING
+    for k in range(len(sigma)):
+        shift, h = log_share[k] - math.log(sigma[k]), 0.5 / sigma[k] ** 2
+        for i in range(len(left)):
+            there = residual[i] - mean[k, i] - cos * old[i] - sin * new[i]
+            total[i] = log_add(total[i], shift - h * there * there)
+    return np.sum(left * total)
+
+
+turn_slopes = ellipse_sampler(mixture_on_ellipse)
+
+
+@compiled()
+def draw_slopes(order, begin, data, left, state, rng):
+    """Draw the slopes that the components share, in place, and their prior scales."""
+    slope, log_scale, mean, sigma = (
+        state.slope,
+        state.log_scale,
+        state.mean,
+        state.sigma,
+    )
+    P = len(slope)
+    precision, push = np.zeros((P, P)), np.zeros(P)
+    for p in range(P):
+        log_scale[p] = slice_scale(log_scale[p], 2.0, (slope[p],), rng)
+        precision[p, p] = math.exp(-2 * log_scale[p])
+    for k in range(len(sigma)):
+        own = order[begin[k] : begin[k + 1]]
+        if len(own):
+            Z, y = gather(own, data.Z, data.y - mean[k])
+            precision += Z.T @ Z / sigma[k] ** 2
+            push += Z.T @ y / sigma[k] ** 2
+    root = np.linalg.cholesky(precision)
+    centre, new = solve(root, push), draw_around(root, rng)
+    if len(left) == 0:
+        slope[:] = centre + new
+        return
+    residual, total = data.y - data.Z @ centre, np.empty(len(left))
+    given = left, residual, state.log_share, sigma, mean, total
+    old = slope - centre
+    old, _ = turn_slopes(old, data.Z @ old, new.reshape(1, P), data.Z, given, rng)
+    slope[:] = centre + old
+
+
+@compiled()
 def who_counts(z, weights, rng):
     """Take back the allocation of records that do not count, and say what is left.
 
@@ -582,11 +669,15 @@ def who_counts(z, weights, rng):
 @compiled()
 def sweep(data, state, extra, rng):
     """One pass over everything."""
-    log_share, beta, sigma, gamma, log_t, T, mean, size = state
+    log_share, beta, sigma, gamma, log_t, T, mean, size, slope, _ = state
     K, R = beta.shape
     D = dimensions(K, R)
     inverse_W = np.linalg.inv(T.T @ T)
     prior = inverse_W, draw_scales(beta, inverse_W, log_t, D, rng)
+    given = data
+    if len(slope):
+        y = data.y - data.Z @ slope
+        data = Records(y, data.X, data.weights, data.floor, data.Z)
     residual = data.y - mean
     z = allocate(log_share, residual, sigma, np.ones(residual.shape[1]), rng)
     left = who_counts(z, data.weights, rng)
@@ -607,7 +698,7 @@ def sweep(data, state, extra, rng):
             shift = log_share[k] - math.log(sigma[k])
             squares = draw_coefficients(
                 k,
-                gather(own, data),
+                gather(own, data.X, data.y),
                 data,
                 beta,
                 mean[k],
@@ -640,6 +731,8 @@ def sweep(data, state, extra, rng):
             before[i] = log_add(before[i], shift - h * (data.y[i] - mean[k, i]) ** 2)
     if len(left) == 0:
         mean[:] = beta @ data.X.T
+    if len(slope) and rng.random() < SHARED:
+        draw_slopes(order, begin, given, left, state, rng)
     if rng.random() < 0.25:  # dear, and the data say little about it
         move_T(T, beta, log_t, D, rng)
 

@@ -70,6 +70,8 @@ def test_what_chains_return(data):
         "beta": (3, 5, 3, 3),
         "sigma": (3, 5, 3),
         "s": (3, 5, 3),
+        "slope": (3, 5, 0),
+        "scale": (3, 5, 0),
         "occupied": (3, 5),
     }
     assert {name: values.shape for name, values in found.items()} == shapes
@@ -135,7 +137,7 @@ def test_sweeps_by_draw(data, monkeypatch, at):
 
     monkeypatch.setattr(mixture_chains, "run", run)
     sampled(data._replace(weights=np.full(120, at)))
-    assert seen == [10 if at < 1 else 30] * 27
+    assert seen == [16 if at < 1 else 50] * 27
 
 
 @pytest.mark.slow

@@ -15,6 +15,9 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pseudopost as pp
+from pseudopost import mixture_chains
+from pseudopost.mixture_chains import sample
+from pseudopost.mixture_sweeps import Records
 
 pytestmark = pytest.mark.slow
 
@@ -165,7 +168,7 @@ def heaped():
 
 @pytest.fixture(scope="module")
 def heaped_prior(heaped):
-    return fitted(heaped, np.zeros(60), draws=10_000)
+    return fitted(heaped, np.zeros(60), draws=6000)
 
 
 def assert_prior(fit, K, R):
@@ -187,7 +190,7 @@ def test_a_fit_without_data_warns_of_nothing_but_its_chains(heaped_prior):
 
 def test_weights_of_zero_leave_the_prior_of_more_components_than_coefficients():
     synthesizer = pp.MixtureSynthesizer(*small_file(2), n_components=4)
-    assert_prior(fitted(synthesizer, np.zeros(30), draws=10_000), 4, 2)
+    assert_prior(fitted(synthesizer, np.zeros(30), draws=6000), 4, 2)
 
 
 def test_an_intercept_alone_is_enough():
@@ -204,7 +207,7 @@ def test_an_intercept_alone_is_enough():
 
 
 def test_heaped_values_do_not_make_the_fit_collapse(heaped):
-    fit = fitted(heaped, draws=4000)
+    fit = fitted(heaped, draws=2500)
     assert fit.attrs["warned"] == []
     assert not fit.attrs["not_converged"]
     assert float(fit["posterior"]["sigma"].min()) >= 0.05
@@ -325,7 +328,7 @@ def weights_of(kind):
 @pytest.mark.parametrize("kind", ["scalar", "vector", "deletion", "small"])
 def test_fit_is_the_posterior_of_the_textbook_model(overlapping, textbook, kind):
     log_y, X, weights = overlapping.log_y, overlapping.X, weights_of(kind)
-    fit = fitted(overlapping, weights, draws=10_000)
+    fit = fitted(overlapping, weights, draws=6000)
     assert fit.attrs["warned"] == []
     kept = weights > 0
     other = sample_textbook_model(textbook, log_y[kept], X[kept], weights[kept])
@@ -350,7 +353,7 @@ def test_fit_is_the_posterior_of_its_own_model(overlapping):
     by_nuts = fitted(own, weights, draws=6000, tune=1500, chains=2)
     assert "diverging" in by_nuts["sample_stats"]
     assert "occupied" not in by_nuts["sample_stats"]
-    fit = fitted(overlapping, weights, draws=10_000)
+    fit = fitted(overlapping, weights, draws=6000)
     found, expected = (
         invariant_quantities(each["posterior"], log_y, X) for each in (fit, by_nuts)
     )
@@ -361,8 +364,166 @@ def test_fit_is_the_posterior_of_its_own_model(overlapping):
     assert_same_posterior(found, expected)
 
 
+@pytest.fixture(scope="module")
+def textbook_of_shared_slopes(K=2, min_sigma=0.05):
+    """An intercept and a slope by component, and a slope that they share."""
+    with pm.Model() as model:
+        log_y, X = pm.Data("log_y", np.zeros(60)), pm.Data("X", np.ones((60, 3)))
+        weights = pm.Data("weights", np.ones(60))
+        gamma = pm.Gamma("gamma", 1, 1)
+        pi = pm.Dirichlet("pi", pt.repeat(gamma / K, K))
+        s = pm.HalfStudentT("s", nu=3, sigma=1, shape=3)
+        correlation = pm.Uniform("correlation", -1, 1)
+        z, common = pm.Normal("z", 0, 1, shape=(K, 2)), pm.Normal("common", 0, 1)
+        slope = correlation * z[:, 0] + pt.sqrt(1 - correlation**2) * z[:, 1]
+        intercept, shared = s[0] * z[:, 0], s[2] * common
+        mean = intercept + X[:, 1, None] * (s[1] * slope)
+        mean = mean + ((X[:, 2] - X[:, 2].mean()) * shared)[:, None]
+        columns = [
+            intercept - X[:, 2].mean() * shared,
+            s[1] * slope,
+            pt.repeat(shared, K),
+        ]
+        pm.Deterministic("beta", pt.stack(columns, axis=1))
+        excess = pm.HalfStudentT("excess", nu=3, sigma=1, shape=K)
+        sigma = pm.Deterministic("sigma", min_sigma + excess)
+        mixture = pm.NormalMixture.dist(w=pi, mu=mean, sigma=sigma)
+        pm.Potential("y", (weights * pm.logp(mixture, log_y)).sum())
+    return nutpie.compile_pymc_model(model)
+
+
+def shares_a_slope(overlapping, kind=pp.MixtureSynthesizer):
+    """A file with a predictor more, far from 0, that moves both groups alike."""
+    rng = np.random.default_rng(19)
+    u = rng.normal(2, 1, size=60)
+    X = np.column_stack([u, overlapping.X[:, 1]])
+    y = np.exp(overlapping.log_y + 0.5 * (u - 2))
+    return kind(y, X, n_components=2, varying=["x1"])
+
+
+def quantities_of_shared_slopes(posterior, log_y, X):
+    """What no order changes, with the shared slope and at its predictor's mean."""
+    values = {
+        name: posterior[name].to_numpy()
+        for name in ("gamma", "pi", "s", "beta", "sigma")
+    }
+    slope, s = values["beta"][..., 0, 2], values["s"]
+    own = values["beta"][..., :2].copy()
+    own[..., 0] += X[:, 2].mean() * slope[..., None]
+    values |= {"beta": own, "s": s[..., :2]}
+    arrays = {name: xr.DataArray(value) for name, value in values.items()}
+    quantities = invariant_quantities(arrays, log_y, X[:, :2])
+    return quantities | {
+        "shared slope": slope,
+        "log of its scale": np.log(s[..., 2]),
+    }
+
+
+@pytest.mark.parametrize("kind", ["scalar", "vector", "small"])
+def test_fit_of_shared_slopes_is_the_posterior_of_the_textbook_model(
+    overlapping, textbook_of_shared_slopes, kind
+):
+    synthesizer, weights = shares_a_slope(overlapping), weights_of(kind)
+    X, log_y = synthesizer.X[:, [0, 2, 1]], synthesizer.log_y
+    fit = fitted(synthesizer, weights, draws=6000)
+    other = sample_textbook_model(textbook_of_shared_slopes, log_y, X, weights)
+    found = fit["posterior"].to_dataset().isel(predictor=[0, 2, 1])
+    assert_same_posterior(
+        quantities_of_shared_slopes(found, log_y, X),
+        quantities_of_shared_slopes(other["posterior"], log_y, X),
+    )
+
+
+def test_shared_slopes_are_the_posterior_of_their_own_model(overlapping):
+    own, weights = shares_a_slope(overlapping, ByNUTS), weights_of("vector")
+    X, log_y = own.X[:, [0, 2, 1]], own.log_y
+    by_nuts = fitted(own, weights, draws=6000, tune=1500, chains=2)
+    fit = fitted(shares_a_slope(overlapping), weights, draws=6000)
+    found, expected = (
+        quantities_of_shared_slopes(
+            each["posterior"].to_dataset().isel(predictor=[0, 2, 1]), log_y, X
+        )
+        for each in (fit, by_nuts)
+    )
+    for name in ("log s of the intercept", "log s of the slope", "log of its scale"):
+        del found[name]
+    assert_same_posterior(found, expected)
+
+
+def test_weights_of_zero_leave_the_prior_of_shared_slopes(overlapping):
+    synthesizer = shares_a_slope(overlapping)
+    posterior = fitted(synthesizer, np.zeros(60), draws=6000)["posterior"]
+    slope, s = posterior["beta"][..., 0, 1], posterior["s"].to_numpy()
+    own = {name: posterior[name] for name in ("gamma", "pi", "sigma")}
+    own["s"] = s[..., [0, 2]]
+    own["beta"] = posterior["beta"].to_numpy()[..., [0, 2]]
+    own["beta"][..., 0] += synthesizer.X[:, 1].mean() * slope.to_numpy()[..., None]
+    rng = np.random.default_rng(3)
+    scale = np.abs(rng.standard_t(3, size=(1, 400_000)))
+    prior = statistics_of_prior(prior_draws(2, 2, 400_000))
+    prior |= {"slope": rng.normal(0, scale), "scale": scale}
+    draws = statistics_of_prior(own) | {"slope": slope, "scale": s[..., 1]}
+    assert_same_distribution(draws, prior)
+
+
+# Calibration by simulation
+
+
+@pytest.mark.parametrize("varying", [None, ["x0"]])
+def test_simulation_based_calibration(varying, monkeypatch):
+    """Ranks of true values among draws given data simulated from them (Talts et al. 2018)."""
+    n, K, replications, thinned, rng = 12, 2, 1000, 19, np.random.default_rng(20)
+    monkeypatch.setattr(mixture_chains, "SWEEPS_UNWEIGHTED", 5)
+    X = rng.normal(size=(n, 2 if varying else 1))
+    design = np.column_stack([np.ones(n), X])
+    truth = {name: draws[0] for name, draws in prior_draws(K, 2, replications).items()}
+    scale = np.abs(rng.standard_t(3, size=replications))
+    slope = rng.normal(0, scale)
+    ranks = []
+    for j in range(replications):
+        true = {name: draws[j] for name, draws in truth.items()}
+        own, Z = design[:, :2], design[:, 2:] - design[:, 2:].mean(axis=0)
+        k = rng.choice(K, size=n, p=true["pi"])
+        mean = (own * true["beta"][k]).sum(axis=1)
+        if varying:
+            mean += Z[:, 0] * slope[j]
+            true |= {"slope": slope[j : j + 1], "scale": scale[j : j + 1]}
+        log_y = rng.normal(mean, true["sigma"][k])
+        data = Records(log_y, own, np.ones(n), 0.05, Z)
+        found = sample(data, K, 8 * thinned, 60, 1, j, 1, lambda: None)
+        draws = {name: values[0, 7::8] for name, values in found.items()}
+        functions = calibrated(draws, own, Z, log_y)
+        expected = calibrated({n: v[None] for n, v in true.items()}, own, Z, log_y)
+        ranks.append({f: (functions[f] < expected[f]).sum() for f in functions})
+    for name, ranked in pd.DataFrame(ranks).items():
+        counts = np.bincount(ranked, minlength=thinned + 1)
+        assert stats.chisquare(counts).pvalue > 1e-4, name
+
+
+def calibrated(draws, X, Z, log_y):
+    """Functions of draws, and of the data, that do not depend on the order of components."""
+    pi, beta, sigma = draws["pi"], draws["beta"], draws["sigma"]
+    mean = beta @ X.T
+    functions = {}
+    if Z.shape[1]:
+        slope = draws["slope"][:, 0]
+        mean = mean + (slope[:, None] * Z[:, 0])[:, None]
+        functions = {"slope": slope, "scale": draws["scale"][:, 0]}
+    with np.errstate(divide="ignore"):
+        terms = np.log(pi)[..., None] + stats.norm.logpdf(log_y, mean, sigma[..., None])
+    return functions | {
+        "gamma": draws["gamma"],
+        "first s": draws["s"][:, 0],
+        "last s": draws["s"][:, -1],
+        "largest pi": pi.max(axis=1),
+        "smallest sigma": sigma.min(axis=1),
+        "mean": (pi[..., None] * mean).sum(axis=(1, 2)),
+        "log-likelihood": logsumexp(terms, axis=1).sum(axis=1),
+    }
+
+
 def test_two_components_leave_the_prior_without_data(overlapping):
-    assert_prior(fitted(overlapping, np.zeros(60), draws=10_000), 2, 2)
+    assert_prior(fitted(overlapping, np.zeros(60), draws=6000), 2, 2)
 
 
 # Fits of simulated data

@@ -111,6 +111,8 @@ def test_state_at_the_start(data, K, occupied):
         "T": (K, K),
         "mean": (K, 120),
         "size": (K,),
+        "slope": (0,),
+        "log_scale": (0,),
     }
     assert {name: value.shape for name, value in state._asdict().items()} == shapes
     assert all(np.isfinite(value).all() for value in state)

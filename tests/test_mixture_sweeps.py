@@ -202,7 +202,7 @@ def test_conjugate_normal_of_the_coefficients():
     y, X, beta = rng.normal(size=9), rng.normal(size=(9, 3)), rng.normal(size=(2, 3))
     own, sigma, precision = np.array([0, 3, 4, 8]), 0.4, np.array([0.5, 1.0, 3.0])
     W = np.array([[2.0, 0.6], [0.6, 1.0]])
-    X_own, y_own = sweeps.gather(own, sweeps.Records(y, X, np.ones(9), 0.05))
+    X_own, y_own = sweeps.gather(own, X, y)
     prior = np.linalg.inv(W), precision
     root, mean = sweeps.conjugate(0, X_own, y_own, beta, sigma, prior)
     # Row r has covariance W / precision[r], so the first given the second is regression.
@@ -221,7 +221,7 @@ def test_squared_residuals_are_those_of_the_new_coefficients(n_left):
     rest, left = np.zeros((2, n_left))
     mean, prior = np.zeros(9), (np.eye(3), np.ones(2))
     squares = sweeps.draw_coefficients(
-        1, sweeps.gather(own, data), data, beta, mean, 0.4, 0.0, rest, left, prior, rng
+        1, sweeps.gather(own, X, y), data, beta, mean, 0.4, 0.0, rest, left, prior, rng
     )
     assert (beta[1] != 0).all()
     np.testing.assert_allclose(squares, np.sum((y - X @ beta[1])[own] ** 2))
@@ -240,7 +240,7 @@ def two_intercepts(n_draws, data, log_share, sigma, precision, rng):
         left = sweeps.who_counts(z, data.weights, rng)
         order, begin = sweeps.by_component(z, 2)
         for k in range(2):
-            own = sweeps.gather(order[begin[k] : begin[k + 1]], data)
+            own = sweeps.gather(order[begin[k] : begin[k + 1]], data.X, data.y)
             other = 1 - k
             constant = log_share[other] - np.log(sigma[other])
             rest = constant - 0.5 * ((data.y - mean[other]) / sigma[other]) ** 2
