@@ -45,7 +45,7 @@ NOTHING = -1e300
 # Turns of the ellipse in a sweep, for a component with more records than coefficients.
 TURNS = 4
 # How often a component without records is updated where weights are below 1, and how
-# often the slopes that components share are: they cost much, and little depends on them.
+# often shared slopes are: they cost much, and little depends on them.
 EMPTY, SHARED = 0.25, 0.3
 
 

@@ -213,6 +213,7 @@ NO_NUMBER_TYPES = {
     "TensorVariable, shape (n,)",
     "callable",
     "callable, optional",
+    "list of str, optional",
     "path-like, optional",
     "str",
     "str, optional",
