@@ -1,5 +1,6 @@
 """A mixture of regressions: figures, numbers for the text, checks of claims."""
 
+import warnings
 from itertools import pairwise
 from pathlib import Path
 
@@ -433,6 +434,9 @@ def real_table(models, fits):
                 .mean()
                 .item(),
                 "elpd, leave-one-out": predicted(models[name], fit).elpd,
+                "records with k-hat above 0.7": int(
+                    (predicted(models[name], fit).pareto_k > 0.7).sum()
+                ),
             }
             | {
                 f"within 20%, chain {c + 1}": share
@@ -452,7 +456,9 @@ def predicted(model, fit):
     """Leave-one-out cross-validation by Pareto smoothed importance sampling."""
     fit = fit.copy()
     fit["log_likelihood/y"] = model.log_likelihood(fit)
-    return az.loo(fit)
+    with warnings.catch_warnings():  # the table has the number of such records
+        warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto")
+        return az.loo(fit)
 
 
 def real_numbers(models, fits):
