@@ -58,7 +58,7 @@ def main():
         return
     print(
         "file | seed | weights | n | R | K | varying | seconds | worst R-hat (of) | "
-        "smallest bulk ESS (of) | components with records by chain"
+        "smallest bulk ESS (of) | sweeps a draw | components with records by chain"
     )
     for case in ALL:
         for args.pairwise in (False, True):
@@ -160,6 +160,7 @@ def one_line(told, fit, seconds):
             f"{seconds:.0f}",
             f"{rhat[worst]:.3f} ({' '.join(worst).strip()})",
             f"{ess[least]:.0f} ({' '.join(least).strip()})",
+            str(fit["sample_stats"].attrs["sweeps_per_draw"]),
             components(fit),
         ]
     )
@@ -180,7 +181,9 @@ def describe(told, fit, seconds):
     for name in table.columns.drop("at"):
         table[name] = table[name].map(digits.get(name, "{:.5g}").format)
     print(table.to_string())
-    print(f"\ncomponents with records, by chain: {components(fit)}")
+    sweeps = fit["sample_stats"].attrs["sweeps_per_draw"]
+    print(f"\n{sweeps} sweeps a draw")
+    print(f"components with records, by chain: {components(fit)}")
     print(fit.attrs["not_converged"] or "converged")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 # Chance alone takes R-hat beyond 1.02 now and then in two chains of 500 draws.
 MAX_RHAT = 1.05
 MIN_ESS_PER_CHAIN = 100
+METHODS = "bulk", "tail"
 
 
 class ConvergenceWarning(UserWarning):
@@ -42,7 +43,7 @@ def problems(fit, group):
         if not rhat <= MAX_RHAT:
             add(*where, f"R-hat {rhat:.3f} above {MAX_RHAT}")
     wanted = MIN_ESS_PER_CHAIN * values.sizes["chain"]
-    for method in ("bulk", "tail"):
+    for method in METHODS:
         ess, *where = _worst(az.ess(values, method=method), np.argmin)
         if not ess >= wanted:
             add(*where, f"{method} effective sample size {ess:.0f} below {wanted}")
@@ -52,6 +53,25 @@ def problems(fit, group):
     if divergences:
         lines.append(f"{divergences} divergent transitions")
     return "the fit has not converged: " + "; ".join(lines) if lines else ""
+
+
+def says_enough(values):
+    """Whether draws have the effective sizes wanted, or a fifth of their number.
+
+    Parameters
+    ----------
+    values : dict of ndarray, shape (chains, draws, ...)
+
+    Returns
+    -------
+    bool
+    """
+    values = az.convert_to_dataset(values)
+    wanted = min(MIN_ESS_PER_CHAIN, values.sizes["draw"] / 5) * values.sizes["chain"]
+    return all(
+        _worst(az.ess(values, method=method), np.argmin)[0] >= wanted
+        for method in METHODS
+    )
 
 
 def _worst(statistic, where):

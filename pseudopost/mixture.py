@@ -42,6 +42,14 @@ ALLOCATIONS = ("density", "weighted")
 RANKS = (0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1)
 BELOW = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+# Their dimensions and units.
+JUDGED = {
+    "log_likelihood": (["rank"], "nats"),
+    "mean": ([], "of the logarithm"),
+    "distribution": (["below"], "share"),
+    "released_quantile": (["level"], "units of y"),
+    "released_near_own": ([], "chance to be within 20%"),
+}
 # Kinds of columns, as pandas infers them, that are numbers and not levels.
 NUMBERS = ("complex", "decimal", "floating", "integer", "mixed-integer-float")
 
@@ -71,12 +79,15 @@ class MixtureSynthesizer(Synthesizer):
     real incomes, where many components of many coefficients fit about as well, chains
     then agree sooner.
 
-    The posterior is sampled by Gibbs sweeps, 16 for each draw and each step of tuning,
-    or 50 where all weights are 1; a subclass with another
+    The posterior is sampled by Gibbs sweeps; a subclass with another
     :meth:`Synthesizer.record_term`, by NUTS. The chains start from maximum likelihood
     fits of different numbers of components, from K down to 1, and those from few get
-    help with the birth of components in the first half of tuning. ``sample_stats`` has
-    the number of components with records, ``occupied``.
+    help with the birth of components in the first half of tuning. A draw is at first 5
+    sweeps, or 15 where all weights are 1. If the effective sample size is less than 100
+    per chain, and less than a fifth of the draws, every other draw is left out, and the
+    chains go on with twice as many sweeps a draw, up to 40, or 60. ``sample_stats`` has
+    the number of components with records, ``occupied``, and the attribute
+    ``sweeps_per_draw``.
 
     The order of the components means nothing and may change within a chain, so
     convergence is judged on what does not depend on it (group ``label_invariant`` of a
@@ -240,41 +251,55 @@ class MixtureSynthesizer(Synthesizer):
             disable=not progressbar,
         )
         X, Z = self.X[:, self.varies], self.X[:, ~self.varies]
-        means = Z.mean(axis=0)
         with bar:
-            found = sample(
-                Records(self.log_y, X, weights, self.min_sigma, Z - means),
+            found, judged, sweeps = sample(
+                Records(self.log_y, X, weights, self.min_sigma, Z - Z.mean(axis=0)),
                 self.n_components,
                 draws,
                 tune,
                 chains,
                 settings["random_seed"],
                 min(chains, joblib.effective_n_jobs()),
-                bar.update,
+                bar,
+                lambda found: self._judged(**self._with_shared(found)),
             )
-        slope, scale, places = found.pop("slope"), found.pop("scale"), self._places()
+        dims = {"pi": ["component"], "sigma": ["component"], "s": ["predictor"]}
+        dims["beta"] = ["component", "predictor"]
+        coords = {"component": np.arange(self.n_components)}
+        coords["predictor"] = self.predictors
+        fit = az.from_dict(
+            {
+                "posterior": self._with_shared(found),
+                "sample_stats": {"occupied": found["occupied"]},
+            },
+            dims=dims,
+            coords=coords,
+        )
+        fit["sample_stats"].attrs["sweeps_per_draw"] = sweeps
+        fit["label_invariant"] = _labelled(judged)
+        return fit
+
+    def _with_shared(self, found):
+        """Put shared coefficients beside those of each component, for X as given."""
+        means = self.X[:, ~self.varies].mean(axis=0)
+        slope, places = found["slope"], self._places()
         shared = np.broadcast_to(
             slope[..., None, :], (*found["beta"].shape[:-1], len(means))
         )
         beta = np.concatenate([found["beta"], shared], axis=-1)[..., places]
         beta[..., 0] -= (slope @ means)[..., None]
-        found["beta"] = beta
-        found["s"] = np.concatenate([found["s"], scale], axis=-1)[..., places]
-        dims = {"pi": ["component"], "sigma": ["component"], "s": ["predictor"]}
-        dims["beta"] = ["component", "predictor"]
-        coords = {"component": np.arange(self.n_components)}
-        coords["predictor"] = self.predictors
-        occupied = found.pop("occupied")
-        return az.from_dict(
-            {"posterior": found, "sample_stats": {"occupied": occupied}},
-            dims=dims,
-            coords=coords,
-        )
+        s = np.concatenate([found["s"], found["scale"]], axis=-1)[..., places]
+        return {name: found[name] for name in ("gamma", "pi", "sigma")} | {
+            "beta": beta,
+            "s": s,
+        }
 
     @override
     def complete_fit(self, fit):
-        posterior = fit["posterior"].to_dataset()
-        fit["label_invariant"] = self._label_invariant(posterior)
+        if "label_invariant" not in fit:
+            fit["label_invariant"] = self._label_invariant(
+                fit["posterior"].to_dataset()
+            )
 
     def _label_invariant(self, posterior):
         """Compute what does not depend on the order of the components."""
@@ -282,16 +307,10 @@ class MixtureSynthesizer(Synthesizer):
             name: posterior[name].transpose("chain", "draw", ...).to_numpy()
             for name in ("pi", "beta", "sigma")
         }
-        return xr.Dataset(
-            {
-                name: (("chain", "draw", *dims), found, {"unit": unit})
-                for name, dims, unit, found in (
-                    *self._densities(**values),
-                    *self._released(**values),
-                )
-            },
-            coords={"rank": list(RANKS), "below": list(BELOW), "level": list(LEVELS)},
-        )
+        return _labelled(self._judged(**values))
+
+    def _judged(self, pi, beta, sigma, **_):
+        return self._densities(pi, beta, sigma) | self._released(pi, beta, sigma)
 
     def _densities(self, pi, beta, sigma):
         """Log-likelihoods of records by their rank, mean and distribution of log y."""
@@ -316,11 +335,11 @@ class MixtureSynthesizer(Synthesizer):
             (np.exp(log_pi) * ndtr(residuals(point, spaced))).sum(-1).mean(-1)
             for point in np.quantile(self.log_y, BELOW)
         ]
-        return (
-            ("log_likelihood", ["rank"], "nats", log_likelihood),
-            ("mean", [], "of the logarithm", mean),
-            ("distribution", ["below"], "share", np.stack(distribution, axis=-1)),
-        )
+        return {
+            "log_likelihood": log_likelihood,
+            "mean": mean,
+            "distribution": np.stack(distribution, axis=-1),
+        }
 
     def _released(self, pi, beta, sigma):
         """Quantiles of released values, and the chance to be within 20% of one's own.
@@ -349,10 +368,7 @@ class MixtureSynthesizer(Synthesizer):
         # Far from the data, as under weights of 0, the density can be 0.
         step = (np.array(LEVELS) - distribution) / np.maximum(density, 1e-9)
         quantiles = np.exp(points + np.clip(step, -1, 1)) - self.shift
-        return (
-            ("released_quantile", ["level"], "units of y", quantiles),
-            ("released_near_own", [], "chance to be within 20%", near),
-        )
+        return {"released_quantile": quantiles, "released_near_own": near}
 
     def _pointwise(self, fit):
         posterior = fit["posterior"].to_dataset()
@@ -418,6 +434,17 @@ class MixtureSynthesizer(Synthesizer):
         k = allocate(log_pi, self.log_y - mean, sigma, power, rng)
         log_value = rng.normal(mean[k, np.arange(len(k))], sigma[k])
         return np.exp(log_value) - self.shift
+
+
+def _labelled(judged):
+    """Give names to what is judged."""
+    return xr.Dataset(
+        {
+            name: (("chain", "draw", *dims), judged[name], {"unit": unit})
+            for name, (dims, unit) in JUDGED.items()
+        },
+        coords={"rank": list(RANKS), "below": list(BELOW), "level": list(LEVELS)},
+    )
 
 
 def design_matrix(X, n):

@@ -5,12 +5,14 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import numpy as np
 
+from pseudopost.convergence import says_enough
 from pseudopost.mixture_starts import start
 from pseudopost.mixture_sweeps import draw_of, run
 
-# Sweeps for each draw and each step of tuning. With weights of 1 a sweep takes a third
-# of the time, and components come and go more slowly.
-SWEEPS, SWEEPS_UNWEIGHTED = 16, 50
+# Sweeps for each step of tuning, for each draw at first, and for each at most: under
+# weights, and with weights of 1, where a sweep takes less time and components come and
+# go more slowly.
+SWEEPS, SWEEPS_UNWEIGHTED = (10, 5, 40), (30, 15, 60)
 # Sizes of what is added to the Dirichlet shapes in the first half of tuning, in order,
 # for a chain that starts from one component.
 ADDED = (3.0, 1.5, 0.8, 0.4, 0.2, 0.1)
@@ -42,49 +44,80 @@ def added_to_shapes(K, occupied, tune):
     return np.r_[help_needed * np.array(ADDED)[stage], np.zeros(tune - half)]
 
 
-def sample(data, K, draws, tune, chains, seed, cores, step):
+def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
     """Run all chains; the result does not depend on the number of cores.
+
+    If the draws say too little, every other one is left out, and as many are added with
+    twice the sweeps between them, until they are enough or the sweeps are the most.
 
     Parameters
     ----------
     data : Records
     K, draws, tune, chains, seed, cores : int
-    step : callable
-        Called after each draw and step of tuning, from any thread.
+    bar : tqdm.tqdm
+        Told of each draw and step of tuning, from any thread.
+    judged : callable
+        Returns what convergence is judged on, a dict of arrays of shape (chains, draws,
+        ...), given draws.
 
     Returns
     -------
-    dict of ndarray, shape (chains, draws, ...)
+    draws : dict of ndarray, shape (chains, draws, ...)
         ``gamma``, ``pi``, ``beta``, ``sigma``, ``s``, ``slope``, ``scale``, and
         ``occupied``: components with records.
+    judged : dict of ndarray, shape (chains, draws, ...)
+    sweeps : int
+        For each draw.
     """
-    stopped, none = threading.Event(), np.zeros(draws)
-    sweeps = SWEEPS if data.weights.min() < 1 else SWEEPS_UNWEIGHTED
+    each_step, sweeps, most = SWEEPS if data.weights.min() < 1 else SWEEPS_UNWEIGHTED
+    stopped, occupied = threading.Event(), occupied_at_start(K, chains)
 
-    def chain(occupied, seed):
+    def begin(chain, seed):
         rng = np.random.default_rng(seed)
-        state = start(data, K, occupied, int(rng.integers(2**32)))
+        state = start(data, K, occupied[chain], int(rng.integers(2**32)))
+        for added in added_to_shapes(K, occupied[chain], tune):
+            if not stopped.is_set():
+                run(data, state, added, each_step, rng)
+                bar.update()
+        return state, rng
+
+    def go_on(state, rng, draws, sweeps):
         kept = []
-        for place, added in enumerate(np.r_[added_to_shapes(K, occupied, tune), none]):
+        for _ in range(draws):
             if stopped.is_set():
                 return None
-            run(data, state, added, sweeps, rng)
-            if place >= tune:
-                kept.append(draw_of(state) | {"occupied": (state.size > 0).sum()})
-            step()
+            run(data, state, 0.0, sweeps, rng)
+            kept.append(draw_of(state) | {"occupied": (state.size > 0).sum()})
+            bar.update()
         return {name: np.stack([draw[name] for draw in kept]) for name in kept[0]}
 
-    seeds = np.random.SeedSequence(seed).spawn(chains)
-    with ThreadPoolExecutor(cores) as pool:
-        tasks = [
-            pool.submit(chain, *given)
-            for given in zip(occupied_at_start(K, chains), seeds, strict=True)
-        ]
+    def side_by_side(function, calls):
+        tasks = [pool.submit(function, *call) for call in calls]
         try:
             for task in as_completed(tasks):
                 task.result()
         except BaseException:
             stopped.set()
             raise
-    results = [task.result() for task in tasks]
-    return {name: np.stack([r[name] for r in results]) for name in results[0]}
+        return [task.result() for task in tasks]
+
+    def drawn(draws, sweeps):
+        by_chain = side_by_side(go_on, [(*place, draws, sweeps) for place in places])
+        found = {name: np.stack([r[name] for r in by_chain]) for name in by_chain[0]}
+        return found, judged(found)
+
+    with ThreadPoolExecutor(cores) as pool:
+        seeds = np.random.SeedSequence(seed).spawn(chains)
+        places = side_by_side(begin, enumerate(seeds))
+        found = drawn(draws, sweeps)
+        while sweeps < most and not says_enough(found[1]):
+            sweeps *= 2
+            bar.total += chains * (draws // 2)
+            found = [
+                {
+                    name: np.concatenate([old[:, (draws - 1) % 2 :: 2], new[name]], 1)
+                    for name, old in group.items()
+                }
+                for group, new in zip(found, drawn(draws // 2, sweeps), strict=True)
+            ]
+    return *found, sweeps

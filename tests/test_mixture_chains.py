@@ -50,9 +50,36 @@ def data():
     return Records(log_y, X, weights, 0.05)
 
 
-def sampled(data, step=lambda: None, **changes):
+class Bar:
+    """What chains tell of their progress."""
+
+    def __init__(self, total=0):
+        self.total, self.done = total, 0
+
+    def update(self):
+        self.done += 1
+
+
+def independent(found):
+    """Values of which every draw says something new."""
+    shape = found["gamma"].shape
+    return {"x": np.random.default_rng(1).normal(size=shape)}
+
+
+def stuck(found):
+    """Values that never change in a chain."""
+    chains, draws = found["gamma"].shape
+    return {"x": np.repeat(np.arange(chains), draws).reshape(chains, draws)}
+
+
+def sampled(data, bar=None, **changes):
     settings = {"K": 3, "draws": 5, "tune": 4, "chains": 3, "seed": 1, "cores": 2}
-    return sample(data, step=step, **settings | changes)
+    settings |= {"bar": bar or Bar(), "judged": independent}
+    return sample(data, **settings | changes)
+
+
+def drawn(data, **changes):
+    return sampled(data, **changes)[0]
 
 
 def assert_equal(found, other):
@@ -63,7 +90,7 @@ def assert_equal(found, other):
 
 @pytest.mark.slow
 def test_what_chains_return(data):
-    found = sampled(data)
+    found = drawn(data)
     shapes = {
         "gamma": (3, 5),
         "pi": (3, 5, 3),
@@ -81,63 +108,100 @@ def test_what_chains_return(data):
 
 @pytest.mark.slow
 def test_draws_do_not_depend_on_the_number_of_cores(data):
-    assert_equal(sampled(data, cores=1), sampled(data, cores=2))
+    assert_equal(drawn(data, cores=1), drawn(data, cores=2))
 
 
 @pytest.mark.slow
 def test_a_seed_determines_the_draws(data):
-    first, again, other = (sampled(data, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (drawn(data, seed=seed) for seed in (1, 1, 2))
     assert_equal(first, again)
     assert not np.isin(first["gamma"], other["gamma"]).any()
 
 
 @pytest.mark.slow
 def test_chains_from_the_same_place_differ(data):
-    assert len(np.unique(sampled(data, K=1)["gamma"])) == 15
+    assert len(np.unique(drawn(data, K=1)["gamma"])) == 15
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tune", [0, 1])
 def test_little_tuning_is_allowed(data, tune):
-    assert sampled(data, tune=tune)["gamma"].shape == (3, 5)
+    assert drawn(data, tune=tune)["gamma"].shape == (3, 5)
 
 
 @pytest.mark.slow
 def test_every_draw_and_step_of_tuning_is_told(data):
-    told = []
-    sampled(data, lambda: told.append(1))
-    assert len(told) == 3 * (5 + 4)
+    bar = Bar()
+    sampled(data, bar)
+    assert bar.done == 3 * (5 + 4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
 @pytest.mark.parametrize("cores", [1, 2])
 def test_an_exception_stops_all_chains(data, error, cores):
-    told, before = [], threading.active_count()
+    before = threading.active_count()
 
-    def step():
-        told.append(1)
-        if len(told) == 10:
-            raise error
+    class Interrupted(Bar):
+        def update(self):
+            super().update()
+            if self.done == 10:
+                raise error
 
+    bar = Interrupted()
     with pytest.raises(error):
-        sampled(data, step, draws=1_000_000, cores=cores)
-    assert len(told) < 1000
+        sampled(data, bar, draws=1_000_000, cores=cores)
+    assert bar.done < 1000
     assert threading.active_count() <= before  # others may end meanwhile
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("at", [1.0, 0.5])
-def test_sweeps_by_draw(data, monkeypatch, at):
-    seen = []
+@pytest.fixture
+def counted(monkeypatch):
+    """Chains that do nothing but count their sweeps; what they are called with."""
+    calls = []
 
     def run(data, state, extra, sweeps, rng):
-        seen.append(sweeps)
+        calls.append(sweeps)
         state.size[:] = 1
+        state.gamma[0] += sweeps
 
     monkeypatch.setattr(mixture_chains, "run", run)
-    sampled(data._replace(weights=np.full(120, at)))
-    assert seen == [16 if at < 1 else 50] * 27
+    return calls
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("at", "tuning", "each"), [(1.0, 30, 15), (0.5, 10, 5)])
+def test_sweeps_by_draw(data, counted, at, tuning, each):
+    *_, sweeps = sampled(data._replace(weights=np.full(120, at)))
+    assert sorted(counted) == [each] * 15 + [tuning] * 12
+    assert sweeps == each
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draws", [20, 21])
+def test_draws_that_say_too_little_are_spread_out(data, counted, draws):
+    bar = Bar(total=3 * (draws + 4))
+    found, judged, sweeps = sampled(data, bar, draws=draws, judged=stuck)
+    assert sweeps == 40
+    # 5 sweeps for each draw, then half as many draws with 10, 20 and 40.
+    expected = 3 * (draws * 5 + draws // 2 * (10 + 20 + 40)) + 3 * 4 * 10
+    assert sum(counted) == expected
+    assert bar.done == bar.total == len(counted)
+    assert found["gamma"].shape == judged["x"].shape == (3, draws)
+    apart = np.diff(found["gamma"])
+    assert (apart[:, -(draws // 2) :] == 40).all()
+    assert (apart >= 35).all()
+    # The last draw is where the chain is.
+    assert (found["gamma"][:, -1] == 1 + expected / 3).all()
+
+
+@pytest.mark.slow
+def test_what_is_judged_goes_with_its_draw(data):
+    found, judged, sweeps = sampled(
+        data, draws=20, judged=lambda found: stuck(found) | {"copy": found["gamma"]}
+    )
+    assert sweeps == 40
+    np.testing.assert_array_equal(judged["copy"], found["gamma"])
 
 
 @pytest.mark.slow
@@ -150,8 +214,6 @@ def test_help_is_given_before_the_first_draw_alone(data, monkeypatch):
 
     monkeypatch.setattr(mixture_chains, "run", counted)
     sampled(data, tune=4, cores=1)
-    three, two, one = np.reshape(seen, (3, 9))
-    assert (three == 0).all()
-    for extra, occupied in ((two, 2), (one, 1)):
-        np.testing.assert_array_equal(extra[:4], added_to_shapes(3, occupied, 4))
-        assert (extra[4:] == 0).all()
+    for extra, occupied in zip(np.reshape(seen[:12], (3, 4)), (3, 2, 1), strict=True):
+        np.testing.assert_array_equal(extra, added_to_shapes(3, occupied, 4))
+    assert seen[12:] == [0] * 15

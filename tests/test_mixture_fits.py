@@ -13,6 +13,7 @@ import xarray as xr
 from mixtures import by_scipy, small_file
 from scipy import stats
 from scipy.special import logsumexp
+from tqdm import tqdm
 
 import pseudopost as pp
 from pseudopost import mixture_chains
@@ -473,7 +474,7 @@ def test_weights_of_zero_leave_the_prior_of_shared_slopes(overlapping):
 def test_simulation_based_calibration(varying, monkeypatch):
     """Ranks of true values among draws given data simulated from them (Talts et al. 2018)."""
     n, K, replications, thinned, rng = 12, 2, 1000, 19, np.random.default_rng(20)
-    monkeypatch.setattr(mixture_chains, "SWEEPS_UNWEIGHTED", 5)
+    monkeypatch.setattr(mixture_chains, "SWEEPS_UNWEIGHTED", (5, 5, 5))
     X = rng.normal(size=(n, 2 if varying else 1))
     design = np.column_stack([np.ones(n), X])
     truth = {name: draws[0] for name, draws in prior_draws(K, 2, replications).items()}
@@ -491,7 +492,8 @@ def test_simulation_based_calibration(varying, monkeypatch):
             true |= {"slope": slope[j : j + 1], "scale": scale[j : j + 1]}
         log_y = rng.normal(mean, true["sigma"][k])
         data = Records(log_y, own, np.ones(n), 0.05, Z)
-        found = sample(data, K, 8 * thinned, 60, 1, j, 1, lambda: None)
+        bar = tqdm(disable=True)
+        found, _, _ = sample(data, K, 8 * thinned, 60, 1, j, 1, bar, lambda _: {})
         draws = {name: values[0, 7::8] for name, values in found.items()}
         functions = calibrated(draws, own, Z, log_y)
         expected = calibrated({n: v[None] for n, v in true.items()}, own, Z, log_y)
