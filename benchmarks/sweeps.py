@@ -75,9 +75,9 @@ def parse_arguments():
     parser.add_argument("--varying", nargs="*", metavar="COLUMN")
     parser.add_argument("--floor", type=float, default=0.05)
     parser.add_argument("--pairwise", action="store_true", help="P2's weights")
-    parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--tune", type=int, default=300)
-    parser.add_argument("--chains", type=int, default=4)
+    parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--tune", type=int, default=200)
+    parser.add_argument("--chains", type=int, default=5)
     parser.add_argument("--random-seed", type=int, default=1, help="of the fits")
     return parser.parse_args()
 

@@ -143,6 +143,42 @@ def in_rows(log_likelihood):
     return log_likelihood.to_numpy().reshape(-1, log_likelihood.sizes["record"])
 
 
+def by_chain(values):
+    """Means over the synthetic files of each chain of a fit, shape (chains, ...).
+
+    The chains of a mixture start apart and have seeds of their own, so they are as many
+    independent fits.
+
+    Parameters
+    ----------
+    values : array-like, shape (m, ...)
+        By synthetic file, in order; m is a multiple of the number of chains.
+    """
+    values = np.asarray(values, dtype=float)
+    chains = pp.MixtureSynthesizer.default_chains
+    return values.reshape(chains, -1, *values.shape[1:]).mean(axis=1)
+
+
+def standard_error(values):
+    """Standard error of a mean over the synthetic files of a fit, from its chains."""
+    means = by_chain(values)
+    return means.std(axis=0, ddof=1) / np.sqrt(len(means))
+
+
+def widening(values):
+    """What the fit adds to standard errors over synthetic files: a factor, at least 1.
+
+    One fit gives the standard error of a single record with four degrees of freedom, so
+    the variances of all records are put together.
+
+    Parameters
+    ----------
+    values : ndarray, shape (m, n)
+    """
+    between = np.mean(standard_error(values) ** 2)
+    return max(1.0, np.sqrt(between / np.mean(values.var(axis=0) / len(values))))
+
+
 class Study:
     """One file, the mixture synthesizers that were fitted to it, and their risks.
 

@@ -56,7 +56,7 @@ def problems(fit, group):
 
 
 def says_enough(values):
-    """Whether draws have the effective sizes wanted, or a fifth of their number.
+    """Whether draws have the effective sizes wanted, or a quarter of their number.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def says_enough(values):
     bool
     """
     values = az.convert_to_dataset(values)
-    wanted = min(MIN_ESS_PER_CHAIN, values.sizes["draw"] / 5) * values.sizes["chain"]
+    wanted = min(MIN_ESS_PER_CHAIN, values.sizes["draw"] / 4) * values.sizes["chain"]
     return all(
         _worst(az.ess(values, method=method), np.argmin)[0] >= wanted
         for method in METHODS

@@ -84,9 +84,9 @@ class MixtureSynthesizer(Synthesizer):
     fits of different numbers of components, from K down to 1, and those from few get
     help with the birth of components in the first half of tuning. A draw is at first 5
     sweeps, or 15 where all weights are 1. If the effective sample size is less than 100
-    per chain, and less than a fifth of the draws, every other draw is left out, and the
-    chains go on with twice as many sweeps a draw, up to 40, or 60. ``sample_stats`` has
-    the number of components with records, ``occupied``, and the attribute
+    per chain, and less than a quarter of the draws, every other draw is left out, and
+    the chains go on with twice as many sweeps a draw, up to 40, or 60. ``sample_stats``
+    has the number of components with records, ``occupied``, and the attribute
     ``sweeps_per_draw``.
 
     The order of the components means nothing and may change within a chain, so
@@ -153,7 +153,7 @@ class MixtureSynthesizer(Synthesizer):
 
     kept_parameters = ("gamma", "pi", "beta", "sigma", "s")
     judged_group = "label_invariant"
-    default_chains = 4
+    default_chains = 5
 
     def __init__(self, y, X, n_components=20, min_sigma=0.05, shift=0.0, varying=None):
         self.y = as_vector(y, "y")

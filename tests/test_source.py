@@ -81,7 +81,7 @@ CHANGES = {
     "start": ("mixture_starts", "max_steps=100", "max_steps=101", MIXTURE),
     "sweep": ("mixture_sweeps", "TURNS = 4", "TURNS = 5", MIXTURE),
     "chains": ("mixture_chains", "ADDED = (3.0", "ADDED = (4.0", MIXTURE),
-    "mixture": ("mixture", "default_chains = 4", "default_chains = 3", MIXTURE),
+    "mixture": ("mixture", "default_chains = 5", "default_chains = 3", MIXTURE),
     "sampler": ("synthesizers", "save_warmup=False", "save_warmup=True", CLASSES),
     "convergence": ("convergence", "MAX_RHAT = 1.05", "MAX_RHAT = 1.01", CLASSES),
     "likelihood": ("likelihood", "weights * logp", "logp * weights", CLASSES),
@@ -142,7 +142,7 @@ def test_a_class_changes_with_what_it_imports(before, copy, name):
 
 def test_imports_are_followed(copy):
     digest = _source.digest_of_modules("pseudopost.mixture_chains")
-    edit(copy, "mixture", "default_chains = 4", "default_chains = 3")
+    edit(copy, "mixture", "default_chains = 5", "default_chains = 3")
     assert _source.digest_of_modules("pseudopost.mixture_chains") == digest
     edit(copy, "mixture_starts", "max_steps=100", "max_steps=101")
     changed = _source.digest_of_modules("pseudopost.mixture_chains")
@@ -168,7 +168,7 @@ def test_a_class_elsewhere_has_its_own_text_and_the_modules_of_its_bases(copy):
     assert _source.origin_of_class(Own) == _source.origin_of_class(
         pp.PoissonSynthesizer
     )
-    edit(copy, "mixture", "default_chains = 4", "default_chains = 3")
+    edit(copy, "mixture", "default_chains = 5", "default_chains = 3")
     assert [_source.digest_of_class(cls) for cls in (Own, Other)] == before
     edit(copy, "counts", "nu=3", "nu=4")
     after = [_source.digest_of_class(cls) for cls in (Own, Other)]

@@ -378,9 +378,9 @@ def test_number_of_chains(fake_nutpie, make, given, chains):
     assert fit.attrs["chains"] == chains
 
 
-def test_a_mixture_has_four_chains_and_others_two():
+def test_a_mixture_has_five_chains_and_others_two():
     assert pp.Synthesizer.default_chains == 2
-    assert pp.MixtureSynthesizer.default_chains == 4
+    assert pp.MixtureSynthesizer.default_chains == 5
 
 
 class Conjugate(pp.PoissonSynthesizer):

@@ -424,27 +424,27 @@ def real_quarter(n=None):
     return quarter, households.apply(lambda c: c.cat.remove_unused_categories())
 
 
-def real_table(models, fits):
+def real_table(fits, loo, loo_by_chain):
     """Agreement of chains, and prediction, by model."""
-    return pd.DataFrame(
-        {
-            name: worst(fit)
-            | {
-                "components with records": fit["sample_stats"]["occupied"]
-                .mean()
-                .item(),
-                "elpd, leave-one-out": predicted(models[name], fit).elpd,
-                "records with k-hat above 0.7": int(
-                    (predicted(models[name], fit).pareto_k > 0.7).sum()
-                ),
-            }
-            | {
-                f"within 20%, chain {c + 1}": share
-                for c, share in enumerate(near_own(fit).mean("draw").to_numpy())
-            }
-            for name, fit in fits.items()
+    table = {}
+    for name, fit in fits.items():
+        near = near_own(fit).mean("draw").to_numpy()
+        rows = worst(fit) | {
+            "components with records": fit["sample_stats"]["occupied"].mean().item(),
+            "elpd, leave-one-out": loo[name].elpd,
+            "records with k-hat above 0.7": int((loo[name].pareto_k > 0.7).sum()),
         }
-    ).map(lambda v: f"{v:,.0f}" if abs(v) > 100 else f"{v:.3f}")
+        for chain, (share, one) in enumerate(
+            zip(near, loo_by_chain[name], strict=True)
+        ):
+            rows[f"within 20%, chain {chain + 1}"] = share
+            rows[f"elpd, chain {chain + 1}"] = one.elpd
+        table[name] = rows
+    return (
+        pd.DataFrame(table)
+        .sort_index(key=lambda rows: rows.str.startswith("elpd, chain"), kind="stable")
+        .map(lambda v: f"{v:,.0f}" if abs(v) > 100 else f"{v:.3f}")
+    )
 
 
 def near_own(fit):
@@ -453,19 +453,23 @@ def near_own(fit):
 
 
 def predicted(model, fit):
-    """Leave-one-out cross-validation by Pareto smoothed importance sampling."""
+    """Leave-one-out cross-validation by Pareto smoothed importance sampling.
+
+    Of all draws, and of those of each chain.
+    """
     fit = fit.copy()
     fit["log_likelihood/y"] = model.log_likelihood(fit)
     with warnings.catch_warnings():  # the table has the number of such records
         warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto")
-        return az.loo(fit)
+        return az.loo(fit), [az.loo(fit.sel(chain=[c])) for c in fit["posterior"].chain]
 
 
-def real_numbers(models, fits):
+def real_numbers(fits, loo, loo_by_chain):
     """How far the chains of the printed model are apart, and what agreement costs."""
     printed, smaller = fits.values()
     by_chain = 100 * near_own(printed).mean("draw")
-    first, second = (predicted(models[name], fit) for name, fit in fits.items())
+    elpd = [one.elpd for one in loo_by_chain["as printed"]]
+    first, second = loo.values()
     loss = (first.elpd_i - second.elpd_i).to_numpy()
     return {
         "real-r": printed["posterior"].sizes["predictor"],
@@ -476,6 +480,7 @@ def real_numbers(models, fits):
         "real-ess": worst(printed)["smallest ESS"],
         "real-rhat-smaller": worst(smaller)["largest R-hat"],
         "real-ess-smaller": worst(smaller)["smallest ESS"],
+        "real-elpd-chains": max(elpd) - min(elpd),
         "real-elpd": loss.sum(),
         "real-elpd-se": loss.std() * np.sqrt(len(loss)),
     }
@@ -595,7 +600,7 @@ def prior_plot(occupied, prior, x, log_y):
 def paths_plot(paths, sweeps):
     """Log-likelihood of the file and number of components along some chains."""
     _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
-    colours = ("Scalar", "CW_final", "Unweighted", "LW_final")
+    colours = ("Scalar", "CW_final", "Unweighted", "LW_final", "Data")
     for (name, path), colour in zip(paths.items(), colours, strict=True):
         at = sweeps * (1 + np.arange(len(path))) / 1000
         look = {"color": COLOURS[colour], "linewidth": 1, "label": name}
@@ -613,7 +618,7 @@ def near_plot(fits, window=25):
     _, axes = plt.subplots(
         1, len(fits), figsize=(9.5, 3.4), sharey=True, layout="constrained"
     )
-    colours = ("Scalar", "CW_final", "Unweighted", "LW_final")
+    colours = ("Scalar", "CW_final", "Unweighted", "LW_final", "Data")
     for ax, (name, fit) in zip(axes, fits.items(), strict=True):
         values = near_own(fit).rolling(draw=window).mean()
         for chain, colour in zip(values, colours, strict=True):

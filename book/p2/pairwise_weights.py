@@ -11,7 +11,7 @@ import pymc as pm
 from scipy import stats
 
 import pseudopost as pp
-from companion import earner
+from companion import earner, standard_error
 
 COLOURS = pp.plots.PALETTE
 PUBLISHED_NAMES = ["Unweighted", "Marginal", "Pairwise"]
@@ -622,12 +622,15 @@ def by_file(table, statistic, names):
 
 
 def lower(table, a, b, statistic):
-    """Whether a is below b in every file, and on average by two standard errors."""
+    """Whether a is below b in every file, and on average by two standard errors.
+
+    A standard error is that between the five chains of each fit.
+    """
     one, two = (
         table.xs(name, level="series")[statistic].groupby("file") for name in (a, b)
     )
     difference = one.mean() - two.mean()
-    error = np.sqrt((one.sem() ** 2 + two.sem() ** 2).sum()) / len(difference)
+    error = np.sqrt((one.agg(standard_error) ** 2 + two.agg(standard_error) ** 2).sum()) / len(difference)
     return bool((difference < 0).all() and -difference.mean() > 2 * error)
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 from scipy import stats
 
 import pseudopost as pp
+from companion import widening
 
 COLOURS = pp.plots.PALETTE
 RELEASES = ["Data", "Unweighted", "Marginal", "Top-coded"]
@@ -126,6 +127,12 @@ def one_pattern(first, second, sizes=range(2, 600)):
         all(round(round(risk * size) / size, 4) == risk for risk in (first, second))
         for size in sizes
     )
+
+
+def error_of(change):
+    """Standard error of the mean over synthetic files, and how much fits widen it."""
+    wider = widening(change)
+    return wider * change.std(axis=0, dtype=float) / np.sqrt(len(change)), wider
 
 
 def really(parts, error):
@@ -321,6 +328,8 @@ def mover_values(movers, files, long, parts):
             for column, value in movers.loc["really up"].items()
             if ", " in column
         },
+        "widening-low": min(found["widening"] for found in long.values()),
+        "widening-high": max(found["widening"] for found in long.values()),
         "up-low": low,
         "up-high": high,
     }

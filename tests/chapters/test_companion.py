@@ -1,6 +1,8 @@
 import warnings
 
 import companion
+import numpy as np
+import pytest
 
 import pseudopost as pp
 
@@ -22,3 +24,35 @@ def test_any_other_warning_is_shown_as_ever(capsys):
     )
     assert shown == [("careful", UserWarning, "file", 1)]
     assert capsys.readouterr() == ("", "")
+
+
+def test_files_of_a_chain_are_put_together():
+    files = np.repeat([1.0, 2, 3, 4, 10], 4)
+    assert companion.by_chain(files).tolist() == [1, 2, 3, 4, 10]
+    table = np.stack([files, -files], axis=1)
+    assert companion.by_chain(table).tolist() == [[k, -k] for k in (1, 2, 3, 4, 10)]
+    with pytest.raises(ValueError, match="reshape"):
+        companion.by_chain(files[:-1])
+
+
+def test_standard_error_is_that_between_chains():
+    rng = np.random.default_rng(1)
+    chains = rng.normal(size=(5, 2))
+    # What differs between the files of a chain does not count by itself.
+    noise = np.array([-1.0, 1, -2, 2])[None, :, None]
+    files = (chains[:, None] + noise).reshape(20, 2)
+    expected = chains.std(axis=0, ddof=1) / np.sqrt(5)
+    np.testing.assert_allclose(companion.standard_error(files), expected)
+
+
+def test_widening_by_the_fit():
+    rng = np.random.default_rng(2)
+    files = rng.normal(size=(100, 5000))
+    assert companion.widening(files) == pytest.approx(1, abs=0.02)
+    # A fit whose chains are sqrt(3 / 20) apart: variance 1 + 3 of a mean of 20 files.
+    chains = np.repeat(rng.normal(0, np.sqrt(3 / 20), size=(5, 5000)), 20, axis=0)
+    widening = companion.widening(files + chains)
+    within = np.sqrt(1 + 4 / 5 * 3 / 20)  # of a file, about the mean of all
+    assert widening == pytest.approx(2 / within, rel=0.03)
+    constant = np.arange(5.0).repeat(20)[:, None] * np.ones(3)
+    assert companion.widening(constant) == pytest.approx(np.sqrt(100 / 4))

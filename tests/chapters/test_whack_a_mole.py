@@ -64,7 +64,7 @@ def found(study):
         own = (low <= z) & (z <= high)
         outside = RNG.uniform(0.5, 1, size=z.shape).astype(np.float32)
         found[name] = wam.LongRun.of(z, own, outside)
-    return found | {"error": np.full(40, 0.01)}
+    return found | {"error": np.full(40, 0.01), "widening": 1.3}
 
 
 def test_long_run_averages_over_files():
@@ -160,6 +160,7 @@ def test_records_by_the_direction_of_their_change(study, found):
     values = wam.mover_values(table, {1: study}, {1: found}, {1: parts})
     assert values["up-risk-Marginal"] == up["risk, Marginal"]
     assert values["up-low"] == np.quantile(study.y[:10], 0.1)
+    assert values["widening-low"] == values["widening-high"] == 1.3
 
 
 def test_four_records(study):
@@ -452,3 +453,13 @@ def test_utility():
     assert wam.narrower_to_the_right(shifted)[1]
     assert not wam.narrower_to_the_right(estimate)[1]
     assert not wam.narrower_to_the_right(shifted.assign(Marginal=90))[1]
+
+
+def test_the_error_of_a_change_counts_chains_that_differ():
+    rng = np.random.default_rng(3)
+    change = rng.normal(size=(100, 4000)) * np.array([1, 3]).repeat(2000)
+    error, wider = wam.error_of(change)
+    assert wider == pytest.approx(1, abs=0.03)
+    np.testing.assert_allclose(error, wider * change.std(axis=0) / 10)
+    apart = change + rng.normal(size=(5, 1)).repeat(20, axis=0)
+    assert wam.error_of(apart)[1] > 2
