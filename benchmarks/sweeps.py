@@ -38,8 +38,8 @@ ALL = [
     ("lognormal_mixture", 1, 20, None),
     ("ce2016q1", 1, 10, None),
     ("ce2014q1", 1, 10, None),
-    ("ce2016q1", 1, 10, VARYING),
-    ("ce2014q1", 1, 10, VARYING),
+    ("ce2016q1", 1, 6, VARYING),
+    ("ce2014q1", 1, 6, VARYING),
 ]
 
 

@@ -27,7 +27,7 @@ def main():
     y, X = read(args.data, 1)
     tiny_fit()
     print(
-        f"{args.data}, n {len(y)}, K {args.components}, weights 1, 4 chains of "
+        f"{args.data}, n {len(y)}, K {args.components}, weights 1, 5 chains of "
         f"{args.tune} + {args.draws} draws\n"
         "varying | seconds | elpd (PSIS-LOO) | standard error | k-hat above 0.7 | "
         "worst R-hat | smallest bulk ESS | components with records by chain",

@@ -165,6 +165,42 @@ def standard_error(values):
     return means.std(axis=0, ddof=1) / np.sqrt(len(means))
 
 
+def contrasts(released, measures):
+    """Two synthesizers, their difference, and its standard error between fits.
+
+    Parameters
+    ----------
+    released : list of tuple
+        By simulated file: what the measures need of it, and synthetic files of the one
+        and of the other synthesizer, shape (m, n), as of :func:`by_chain`.
+    measures : dict of callable
+        By label: a number from what is known of a file and some synthetic files of it.
+
+    Returns
+    -------
+    DataFrame
+        A row for each measure. The standard error counts each chain as a fit, and does
+        not count that there could have been other simulated files.
+    """
+    chains, rows = pp.MixtureSynthesizer.default_chains, {}
+    for label, measure in measures.items():
+        values = np.array(
+            [
+                [[measure(of, z) for z in np.split(each, chains)] for each in both]
+                for of, *both in released
+            ]
+        )
+        first, second = values.mean(axis=(0, 2))
+        variance = (values.var(axis=2, ddof=1) / chains).sum()
+        rows[label] = {
+            "first": first,
+            "second": second,
+            "difference": second - first,
+            "standard error": np.sqrt(variance) / len(values),
+        }
+    return pd.DataFrame(rows).T
+
+
 def widening(values):
     """What the fit adds to standard errors over synthetic files: a factor, at least 1.
 

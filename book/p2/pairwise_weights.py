@@ -630,7 +630,9 @@ def lower(table, a, b, statistic):
         table.xs(name, level="series")[statistic].groupby("file") for name in (a, b)
     )
     difference = one.mean() - two.mean()
-    error = np.sqrt((one.agg(standard_error) ** 2 + two.agg(standard_error) ** 2).sum()) / len(difference)
+    error = np.sqrt(
+        (one.agg(standard_error) ** 2 + two.agg(standard_error) ** 2).sum()
+    ) / len(difference)
     return bool((difference < 0).all() and -difference.mean() > 2 * error)
 
 

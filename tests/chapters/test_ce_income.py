@@ -90,6 +90,10 @@ def case():
             index=["file 1", "file 2", "published"],
         ),
         "lower": lower.T,
+        "between_fits": pd.DataFrame(
+            {"difference": -0.1, "standard error": 0.04},
+            index=["mean risk", ce_income.HIGHEST],
+        ),
         "floor": pd.DataFrame(0.1, index=["shuffled in the file"], columns=SEEDS),
         "together": pd.DataFrame(
             {"Unweighted": [1, 0.3, 0.02], "Vector": [0.8, 0.2, 0.03]}
@@ -185,6 +189,14 @@ WIDE = ("P1-Fig17", "P1-Claim22")
         (fewer_files, ("P1-Set11",)),
         (cell("intruder", "patterns", 2, 801), ("P1-Set12",)),
         (cell("lower", VECTOR, "mean", 0.4), ("P1-Claim24", "P1-Claim38")),
+        (
+            cell("between_fits", "mean risk", "standard error", 0.06),
+            ("P1-Claim24", "P1-Claim38"),
+        ),
+        (
+            cell("between_fits", ce_income.HIGHEST, "difference", 0.1),
+            ("P1-Claim24", "P1-Claim38"),
+        ),
         (of_file("risk", 0.5, slice(0, 150), "TC 20%"), ("P1-Claim25",)),
         (found_by_synthesis, ("P1-Claim26",)),
         (cell("together", "mean risk", "Combined", 0.25), ("P1-Claim38", "P1-Fut1")),
@@ -324,3 +336,13 @@ def test_numbers_of_the_text(case):
     ] == sum(ce_income.LARGEST["Vector"] > ce_income.LARGEST["Unweighted"])
     radii = ce_income.text_on_radii(case["by_radius"])
     assert np.isclose(radii["factor-5"], 8)
+
+
+def test_clearly_lower_counts_standard_errors():
+    table = pd.DataFrame(
+        {"difference": [-1.0, -1.0, 1.0], "standard error": [0.4, 0.6, 0.1]},
+        index=list("abc"),
+    )
+    assert ce_income.clearly_lower(table, ["a"])
+    assert not ce_income.clearly_lower(table, ["a", "b"])
+    assert not ce_income.clearly_lower(table, ["c"])

@@ -56,3 +56,20 @@ def test_widening_by_the_fit():
     assert widening == pytest.approx(2 / within, rel=0.03)
     constant = np.arange(5.0).repeat(20)[:, None] * np.ones(3)
     assert companion.widening(constant) == pytest.approx(np.sqrt(100 / 4))
+
+
+def test_contrasts_of_two_synthesizers():
+    rng = np.random.default_rng(3)
+    released = [(shift, *rng.normal(size=(2, 20, 7))) for shift in (1.0, 5.0)]
+    table = companion.contrasts(
+        released, {"mean": lambda of, z: of + z.mean(), "files": lambda of, z: len(z)}
+    )
+    chains = np.array(
+        [[z.reshape(5, -1).mean(axis=1) for z in r[1:]] for r in released]
+    )
+    first, second = chains.mean(axis=(0, 2))
+    variance = sum(chains[i, j].var(ddof=1) / 5 for i in (0, 1) for j in (0, 1))
+    np.testing.assert_allclose(
+        table.loc["mean"], [3 + first, 3 + second, second - first, variance**0.5 / 2]
+    )
+    assert table.loc["files"].tolist() == [4, 4, 0, 0]
