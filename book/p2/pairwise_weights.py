@@ -11,7 +11,7 @@ import pymc as pm
 from scipy import stats
 
 import pseudopost as pp
-from companion import earner, standard_error
+from companion import earner, of_one_chain, standard_error  # noqa: F401
 
 COLOURS = pp.plots.PALETTE
 PUBLISHED_NAMES = ["Unweighted", "Marginal", "Pairwise"]
