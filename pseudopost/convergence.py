@@ -2,6 +2,7 @@
 
 import arviz as az
 import numpy as np
+import xarray as xr
 
 # Chance alone takes R-hat beyond 1.02 now and then in two chains of 500 draws.
 MAX_RHAT = 1.05
@@ -66,7 +67,12 @@ def says_enough(values):
     -------
     bool
     """
-    values = az.convert_to_dataset(values)
+    values = xr.Dataset(
+        {
+            name: (("chain", "draw", *(f"{name}{d}" for d in range(v.ndim - 2))), v)
+            for name, v in values.items()
+        }
+    )
     wanted = min(MIN_ESS_PER_CHAIN, values.sizes["draw"] / 4) * values.sizes["chain"]
     return all(
         _worst(az.ess(values, method=method), np.argmin)[0] >= wanted

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import override
 
-import arviz as az
 import joblib
 import numpy as np
 import pandas as pd
@@ -264,20 +263,20 @@ class MixtureSynthesizer(Synthesizer):
                 lambda found: self._judged(**self._with_shared(found)),
             )
         dims = {"pi": ["component"], "sigma": ["component"], "s": ["predictor"]}
-        dims["beta"] = ["component", "predictor"]
-        coords = {"component": np.arange(self.n_components)}
-        coords["predictor"] = self.predictors
-        fit = az.from_dict(
+        dims |= {"gamma": [], "beta": ["component", "predictor"]}
+        places = {"chain": np.arange(chains), "draw": np.arange(draws)}
+        posterior = xr.Dataset(
             {
-                "posterior": self._with_shared(found),
-                "sample_stats": {"occupied": found["occupied"]},
+                name: ([*places, *dims[name]], values)
+                for name, values in self._with_shared(found).items()
             },
-            dims=dims,
-            coords=coords,
+            places
+            | {"component": np.arange(self.n_components), "predictor": self.predictors},
         )
-        fit["sample_stats"].attrs["sweeps_per_draw"] = sweeps
-        fit["label_invariant"] = _labelled(judged)
-        return fit
+        stats = xr.Dataset({"occupied": ([*places], found["occupied"])}, places)
+        stats.attrs["sweeps_per_draw"] = sweeps
+        groups = {"posterior": posterior, "sample_stats": stats}
+        return xr.DataTree.from_dict(groups | {"label_invariant": _labelled(judged)})
 
     def _with_shared(self, found):
         """Put shared coefficients beside those of each component, for X as given."""

@@ -115,7 +115,7 @@ def test_models_of_any_size_have_draws(K, R):
     synthesizer = pp.MixtureSynthesizer(*small_file(R), K)
     with pytest.warns(pp.ConvergenceWarning):
         fit = synthesizer.fit(draws=4, tune=20, random_seed=1)
-    assert fit["posterior"]["beta"].shape == (4, 4, K, R)
+    assert fit["posterior"]["beta"].shape == (5, 4, K, R)
     for group in ("posterior", "label_invariant"):
         for values in fit[group].data_vars.values():
             assert np.isfinite(values).all()

@@ -593,7 +593,7 @@ def test_structure_of_a_fit(regressions, regression_fit):
     assert (
         dict(posterior.sizes).items()
         >= {
-            "chain": 4,
+            "chain": 5,
             "draw": 1000,
             "component": 4,
             "predictor": 4,
@@ -611,7 +611,7 @@ def test_structure_of_a_fit(regressions, regression_fit):
     stats = fit["sample_stats"].to_dataset()
     assert set(stats.data_vars) == {"occupied"}
     assert stats["occupied"].dims == ("chain", "draw")
-    settings = {"draws": 1000, "tune": 1000, "chains": 4, "random_seed": 1}
+    settings = {"draws": 1000, "tune": 1000, "chains": 5, "random_seed": 1}
     assert fit.attrs.items() >= settings.items()
     assert fit.attrs["synthesizer"] == "MixtureSynthesizer"
 
@@ -725,7 +725,7 @@ def test_what_is_judged_is_what_is_released(regressions, regression_fit):
 def test_log_likelihood_is_that_of_the_draws(regressions, regression_fit):
     result = regressions.log_likelihood(regression_fit)
     assert result.dims == ("chain", "draw", "record")
-    assert result.shape == (4, 1000, 400)
+    assert result.shape == (5, 1000, 400)
     posterior = regression_fit["posterior"]
     for chain, draw in ((0, 0), (0, 999), (1, 0), (3, 500)):
         pi, beta, sigma = (
@@ -779,7 +779,7 @@ def test_weights_matter(regressions):
 
 def test_a_fit_compiles_no_model(regressions, monkeypatch):
     monkeypatch.setattr(nutpie, "compile_pymc_model", None)
-    assert fitted(regressions, **SHORT)["posterior"].sizes["chain"] == 4
+    assert fitted(regressions, **SHORT)["posterior"].sizes["chain"] == 5
 
 
 def test_other_data_have_the_same_form(regressions):
