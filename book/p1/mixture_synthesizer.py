@@ -600,7 +600,7 @@ def prior_plot(occupied, prior, x, log_y):
 def paths_plot(paths, sweeps):
     """Log-likelihood of the file and number of components along some chains."""
     _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
-    colours = ("Scalar", "CW_final", "Unweighted", "LW_final", "Data")
+    colours = ("Scalar", "CW_final", "Unweighted", "LW_final")
     for (name, path), colour in zip(paths.items(), colours, strict=True):
         at = sweeps * (1 + np.arange(len(path))) / 1000
         look = {"color": COLOURS[colour], "linewidth": 1, "label": name}
