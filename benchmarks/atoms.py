@@ -97,7 +97,7 @@ def by_atoms(y, X, shift, atom, values):
     files[:, own] = released
     posterior = fit["posterior"].to_dataset().stack(sample=("chain", "draw"))  # noqa: PD013
     spaced = np.linspace(0, posterior.sizes["sample"] - 1, FILES_RELEASED).astype(int)
-    columns = dict(zip(synthesizer.predictors, range(99), strict=False))
+    columns = {name: j for j, name in enumerate(synthesizer.predictors)}
     design, predictors, _ = pp.design_matrix(X, len(y))
     here = np.zeros((len(y), len(columns)))
     for j, predictor in enumerate(predictors):

@@ -159,13 +159,6 @@ def by_chain(values):
     return values.reshape(chains, -1, *values.shape[1:]).mean(axis=1)
 
 
-def of_one_chain(z, releases):
-    """Order synthetic files so that ``z[k::releases]`` are of one chain, in order."""
-    chains = pp.MixtureSynthesizer.default_chains
-    dealt = z.reshape(chains, -1, releases // chains, z.shape[1])
-    return dealt.swapaxes(0, 1).reshape(z.shape)
-
-
 def standard_error(values):
     """Standard error of a mean over the synthetic files of a fit, from its chains."""
     means = by_chain(values)

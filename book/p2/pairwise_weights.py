@@ -11,7 +11,7 @@ import pymc as pm
 from scipy import stats
 
 import pseudopost as pp
-from companion import earner, of_one_chain, standard_error  # noqa: F401
+from companion import earner, standard_error
 
 COLOURS = pp.plots.PALETTE
 PUBLISHED_NAMES = ["Unweighted", "Marginal", "Pairwise"]
@@ -609,6 +609,13 @@ def numbers_of_two(two):
 
 
 # Rules
+
+
+def of_one_chain(z, releases):
+    """Order synthetic files so that ``z[k::releases]`` are of one chain, in order."""
+    chains = pp.MixtureSynthesizer.default_chains
+    dealt = z.reshape(chains, -1, releases // chains, z.shape[1])
+    return dealt.swapaxes(0, 1).reshape(z.shape)
 
 
 def by_file(table, statistic, names):

@@ -73,13 +73,3 @@ def test_contrasts_of_two_synthesizers():
         table.loc["mean"], [3 + first, 3 + second, second - first, variance**0.5 / 2]
     )
     assert table.loc["files"].tolist() == [4, 4, 0, 0]
-
-
-def test_a_release_is_of_one_chain():
-    z = np.arange(60).repeat(3).reshape(60, 3)  # 12 files of each of five chains
-    dealt = companion.of_one_chain(z, 10)
-    for k in range(10):
-        release = dealt[k::10, 0]
-        assert len(release) == 6
-        assert set(release // 12) == {k // 2}
-    assert sorted(dealt[:, 0]) == list(range(60))

@@ -498,3 +498,13 @@ def test_later_work():
     higher = by_record | {names[1]: np.array([0.1, 0.3])}
     assert not holds(by_record=higher)["P2-Fut2"]
     assert not holds(one_dimension=False)["P2-Fut2"]
+
+
+def test_a_release_is_of_one_chain():
+    z = np.arange(60).repeat(3).reshape(60, 3)  # 12 files of each of five chains
+    dealt = chapter.of_one_chain(z, 10)
+    for k in range(10):
+        release = dealt[k::10, 0]
+        assert len(release) == 6
+        assert set(release // 12) == {k // 2}
+    assert sorted(dealt[:, 0]) == list(range(60))
