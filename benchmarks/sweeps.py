@@ -38,6 +38,8 @@ ALL = [
     ("lognormal_mixture", 1, 20, None),
     ("ce2016q1", 1, 10, None),
     ("ce2014q1", 1, 10, None),
+    ("ce2016q1", 1, 2, None),
+    ("ce2014q1", 1, 2, None),
     ("ce2016q1", 1, 6, VARYING),
     ("ce2014q1", 1, 6, VARYING),
 ]
@@ -68,7 +70,7 @@ def main():
 def parse_arguments():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--all", action="store_true", help="one line for each of 18")
+    parser.add_argument("--all", action="store_true", help="one line for each of 22")
     parser.add_argument("--data", choices=FILES, default="consumer_expenditure")
     parser.add_argument("--seed", type=int, default=1, help="of a simulated file")
     parser.add_argument("--components", type=int, default=10)

@@ -466,24 +466,29 @@ def predicted(model, fit):
 
 def real_numbers(fits, loo, loo_by_chain):
     """How far the chains of the printed model are apart, and what agreement costs."""
-    printed, smaller = fits.values()
+    printed = fits["as printed"]
     by_chain = 100 * near_own(printed).mean("draw")
-    elpd = [one.elpd for one in loo_by_chain["as printed"]]
-    first, second = loo.values()
-    loss = (first.elpd_i - second.elpd_i).to_numpy()
-    return {
+    found = {
         "real-r": printed["posterior"].sizes["predictor"],
         "real-low": by_chain.min().item(),
         "real-high": by_chain.max().item(),
         "real-occupied": printed["sample_stats"]["occupied"].mean().item(),
-        "real-rhat": worst(printed)["largest R-hat"],
-        "real-ess": worst(printed)["smallest ESS"],
-        "real-rhat-smaller": worst(smaller)["largest R-hat"],
-        "real-ess-smaller": worst(smaller)["smallest ESS"],
-        "real-elpd-chains": max(elpd) - min(elpd),
-        "real-elpd": loss.sum(),
-        "real-elpd-se": loss.std() * np.sqrt(len(loss)),
+        "real-elpd-chains": spread(loo_by_chain["as printed"]),
+        "real-elpd-chains-two": spread(loo_by_chain["two components"]),
     }
+    for key, name in zip(("", "-shared", "-two"), fits, strict=True):
+        found["real-rhat" + key] = worst(fits[name])["largest R-hat"]
+        found["real-ess" + key] = worst(fits[name])["smallest ESS"]
+        loss = (loo["as printed"].elpd_i - loo[name].elpd_i).to_numpy()
+        found["real-elpd" + key] = loss.sum()
+        found["real-elpd-se" + key] = loss.std() * np.sqrt(len(loss))
+    return found
+
+
+def spread(loo):
+    """Distance of the largest and the smallest sum of log predictive densities."""
+    elpd = [one.elpd for one in loo]
+    return max(elpd) - min(elpd)
 
 
 def inference_numbers(table):
