@@ -468,7 +468,7 @@ def real_numbers(fits, loo, loo_by_chain):
     """How far the chains of the printed model are apart, and what agreement costs."""
     printed = fits["as printed"]
     by_chain = 100 * near_own(printed).mean("draw")
-    found = {
+    numbers = {
         "real-r": printed["posterior"].sizes["predictor"],
         "real-low": by_chain.min().item(),
         "real-high": by_chain.max().item(),
@@ -476,13 +476,15 @@ def real_numbers(fits, loo, loo_by_chain):
         "real-elpd-chains": spread(loo_by_chain["as printed"]),
         "real-elpd-chains-two": spread(loo_by_chain["two components"]),
     }
-    for key, name in zip(("", "-shared", "-two"), fits, strict=True):
-        found["real-rhat" + key] = worst(fits[name])["largest R-hat"]
-        found["real-ess" + key] = worst(fits[name])["smallest ESS"]
-        loss = (loo["as printed"].elpd_i - loo[name].elpd_i).to_numpy()
-        found["real-elpd" + key] = loss.sum()
-        found["real-elpd-se" + key] = loss.std() * np.sqrt(len(loss))
-    return found
+    keys = {"as printed": "", "shared slopes": "-shared", "two components": "-two"}
+    for name, key in keys.items():
+        rhat, ess = worst(fits[name]).values()
+        numbers |= {"real-rhat" + key: rhat, "real-ess" + key: ess}
+        if name != "as printed":
+            loss = (loo["as printed"].elpd_i - loo[name].elpd_i).to_numpy()
+            numbers["real-elpd" + key] = loss.sum()
+            numbers["real-elpd-se" + key] = loss.std() * np.sqrt(len(loss))
+    return numbers
 
 
 def spread(loo):
