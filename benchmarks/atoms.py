@@ -21,7 +21,7 @@ from sweeps import FILES, KNOWN, VARYING, components, measures, read, timed, tin
 import pseudopost as pp
 from pseudopost.mixture_chains import occupied_at_start
 from pseudopost.mixture_starts import start
-from pseudopost.mixture_sweeps import Records, allocate, draw_of, run
+from pseudopost.mixture_sweeps import Records, draw_of, run
 
 K, CHAINS, TUNE, DRAWS, SWEEPS, FILES_RELEASED = 6, 5, 2000, 400, 30, 100
 OFTEN = 10  # records with the same value that make it an atom
@@ -155,9 +155,8 @@ def by_intervals(y, X, shift, floor=0.001):
         state, kept = start(data, K, occupied, int(rng.integers(2**32))), []
         for s in range(TUNE + DRAWS * SWEEPS):
             run(data, state, 0.0, 1, rng)
-            mean = state.mean + data.Z @ state.slope
-            k = allocate(state.log_share, data.y - mean, state.sigma, ones, rng)
-            centre, scale = mean[k, np.arange(len(y))], state.sigma[k]
+            centre = state.mean[state.z, np.arange(len(y))] + data.Z @ state.slope
+            scale = state.sigma[state.z]
             below, above = (special.ndtr((e - centre) / scale) for e in (low, high))
             level = below + (above - below) * rng.random(len(y))
             new = centre + scale * special.ndtri(level)

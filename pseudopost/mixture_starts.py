@@ -40,6 +40,7 @@ def start(data, K, occupied, seed):
         log_t=np.log(np.maximum(np.sqrt((beta**2).mean(axis=0)), 0.05)),
         T=np.eye(K),
         mean=beta @ data.X.T,
+        z=np.full(len(y), -1),
         size=np.zeros(K, dtype=np.int64),
         slope=slope,
         log_scale=np.log(np.maximum(abs(slope), 0.05)),

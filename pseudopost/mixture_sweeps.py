@@ -51,9 +51,12 @@ ARTANH = tuple(
 NOTHING = -1e300
 # Turns of the ellipse in a sweep, for a component with more records than coefficients.
 TURNS = 4
-# How often a component without records is updated where weights are below 1, and how
-# often shared slopes are: they cost much, and little depends on them.
+# How often a component without records is updated, and how often shared slopes are:
+# they cost much, and little depends on them.
 EMPTY, SHARED = 0.25, 0.3
+# With weights of 1 no records come to or leave components whose shares are below such a
+# part of the largest, until their shares are above it.
+NEGLIGIBLE = 1e-6
 
 
 class Records(NamedTuple):
@@ -76,7 +79,9 @@ class State(NamedTuple):
     gamma: np.ndarray  # (1,)
     log_t: np.ndarray  # (R,)
     T: np.ndarray  # (K, K)
-    mean: np.ndarray  # (K, n)
+    # (K, n); not kept up where a component has no records and takes no part.
+    mean: np.ndarray
+    z: np.ndarray  # (n,), the component of each record, -1 where it does not count
     size: np.ndarray  # (K,), records of each component
     slope: np.ndarray  # (P,), coefficients of Z
     log_scale: np.ndarray  # (P,), logs of their prior scales
@@ -229,6 +234,24 @@ def allocate(log_share, residual, sigma, power, rng):
             below[i] += share[k, i]
             z[i] += below[i] < level[i]
     return z
+
+
+@compiled()
+def takes_part(log_share, weighted):
+    """Say of each component whether records may come to it and leave it."""
+    return (log_share > log_share.max() + math.log(NEGLIGIBLE)) | weighted
+
+
+@compiled()
+def reallocate(z, taking_part, log_share, residual, sigma, rng):
+    """Draw components among those that take part, of the records that are in one."""
+    among = np.flatnonzero(taking_part)
+    new = among[
+        allocate(log_share[among], residual[among], sigma[among], np.ones(len(z)), rng)
+    ]
+    for i in range(len(z)):
+        if z[i] < 0 or taking_part[z[i]]:
+            z[i] = new[i]
 
 
 @compiled()
@@ -428,29 +451,62 @@ def draw_around(root, rng):
 
 
 @compiled()
-def gather(own, X, y):
-    """Copy the predictors and the values of some records."""
+def cross_products(own, X, y):
+    """Sum the products of predictors, and y, with each other over some records."""
     n, R = len(own), X.shape[1]
-    own_X, own_y = np.empty((n, R)), np.empty(n)
+    both = np.empty((n, R + 1))
     for i, j in enumerate(own):
-        own_y[i] = y[j]
+        both[i, R] = y[j]
         for r in range(R):
-            own_X[i, r] = X[j, r]
-    return own_X, own_y
+            both[i, r] = X[j, r]
+    return both.T @ both
 
 
 @compiled()
-def conjugate(k, X, y, beta, sigma, prior):
+def products_by_component(order, begin, data, gram):
+    """Cross products of each component, (K, R + 1, R + 1).
+
+    Where all records count, those of the largest are what the others leave of `gram`,
+    which is X'X; else `gram` is empty.
+    """
+    K, R = len(begin) - 1, data.X.shape[1]
+    found, largest = np.zeros((K, R + 1, R + 1)), -1
+    if len(gram):
+        largest = np.argmax(begin[1:] - begin[:-1])
+        found[largest, :R, :R] = gram
+        found[largest, :R, R] = found[largest, R, :R] = data.y @ data.X
+        found[largest, R, R] = np.sum(data.y**2)
+    for k in range(K):
+        if k != largest and begin[k] < begin[k + 1]:
+            found[k] = cross_products(order[begin[k] : begin[k + 1]], data.X, data.y)
+            if len(gram):
+                found[largest] -= found[k]
+    return found
+
+
+@compiled()
+def conjugate(k, products, beta, sigma, prior):
     """Cholesky root of the precision of a component's coefficients, and their mean."""
     R = beta.shape[1]
     inverse_W, precision = prior
-    P, push = X.T @ X / sigma**2, X.T @ y / sigma**2
+    P, push = products[:R, :R] / sigma**2, products[:R, R] / sigma**2
     for r in range(R):
         others = np.sum(inverse_W[k] * beta[:, r]) - inverse_W[k, k] * beta[k, r]
         push[r] -= precision[r] * others
         P[r, r] += precision[r] * inverse_W[k, k]
     root = np.linalg.cholesky(P)
     return root, solve(root, push)
+
+
+@compiled()
+def squared_residuals(products, coefficients):
+    """Sum of the squared residuals of the records that the cross products are of."""
+    R = len(coefficients)
+    total = products[R, R]
+    for r in range(R):
+        row = np.sum(products[r, :R] * coefficients) - 2 * products[r, R]
+        total += coefficients[r] * row
+    return max(total, 0.0)
 
 
 def ellipse_sampler(log_likelihood):
@@ -501,19 +557,20 @@ turn_component = ellipse_sampler(likelihood_on_ellipse)
 
 
 @compiled()
-def draw_coefficients(k, own, data, beta, mean, sigma, shift, rest, left, prior, rng):
+def draw_coefficients(
+    k, size, products, data, beta, mean, sigma, shift, rest, left, prior, rng
+):
     """Draw the coefficients of one component given allocations, in place.
 
     The means are updated only where something is left. Returns the sum of the squared
     residuals of the component's own records.
     """
-    X, y = own
-    root, centre = conjugate(k, X, y, beta, sigma, prior)
+    root, centre = conjugate(k, products, beta, sigma, prior)
     if len(left) == 0:
         beta[k] = centre + draw_around(root, rng)
-        return np.sum((y - X @ beta[k]) ** 2)
+        return squared_residuals(products, beta[k])
     mean_centre = data.X @ centre
-    turns = np.empty((TURNS if len(y) > len(centre) else 1, len(centre)))
+    turns = np.empty((TURNS if size > len(centre) else 1, len(centre)))
     for new in turns:
         new[:] = draw_around(root, rng)
     given = left, rest, shift, 0.5 / sigma**2, data.y - mean_centre
@@ -521,7 +578,7 @@ def draw_coefficients(k, own, data, beta, mean, sigma, shift, rest, left, prior,
         beta[k] - centre, mean - mean_centre, turns, data.X, given, rng
     )
     beta[k], mean[:] = centre + old, mean_centre + mean_old
-    return np.sum((y - X @ beta[k]) ** 2)
+    return squared_residuals(products, beta[k])
 
 
 def slice_sampler(log_density):
@@ -641,9 +698,9 @@ def draw_slopes(order, begin, data, left, state, rng):
     for k in range(len(sigma)):
         own = order[begin[k] : begin[k + 1]]
         if len(own):
-            Z, y = gather(own, data.Z, data.y - mean[k])
-            precision += Z.T @ Z / sigma[k] ** 2
-            push += Z.T @ y / sigma[k] ** 2
+            products = cross_products(own, data.Z, data.y - mean[k]) / sigma[k] ** 2
+            precision += products[:P, :P]
+            push += products[:P, P]
     root = np.linalg.cholesky(precision)
     centre, new = solve(root, push), draw_around(root, rng)
     if len(left) == 0:
@@ -672,11 +729,30 @@ def who_counts(z, weights, rng):
 
 
 @compiled()
-def sweep(data, state, extra, rng):
+def which_move(log_share, size, weighted, rng):
+    """Say of each component whether its coefficients and sigma are drawn.
+
+    This must not depend on them.
+    """
+    fresh = takes_part(log_share, False) & (not weighted)
+    return (size > 0) | fresh | (rng.random(len(size)) < EMPTY)
+
+
+@compiled()
+def update_means(which, X, beta, mean):
+    """Compute the means of some components, in place."""
+    which = np.flatnonzero(which)
+    found = beta[which] @ X.T
+    for j, k in enumerate(which):
+        mean[k] = found[j]
+
+
+@compiled()
+def sweep(data, gram, state, extra, rng):
     """One pass over everything."""
-    log_share, beta, sigma, gamma, log_t, T, mean, size, slope, _ = state
-    K, R = beta.shape
-    D = dimensions(K, R)
+    log_share, beta, sigma, gamma, log_t, T, mean, z, size, slope, _ = state
+    (K, R), total = beta.shape, np.sum(data.weights)
+    D, weighted = dimensions(K, R), len(gram) == 0
     inverse_W = np.linalg.inv(T.T @ T)
     prior = inverse_W, draw_scales(beta, inverse_W, log_t, D, rng)
     given = data
@@ -684,26 +760,27 @@ def sweep(data, state, extra, rng):
         y = data.y - data.Z @ slope
         data = Records(y, data.X, data.weights, data.floor, data.Z)
     residual = data.y - mean
-    z = allocate(log_share, residual, sigma, np.ones(residual.shape[1]), rng)
+    reallocate(z, takes_part(log_share, weighted), log_share, residual, sigma, rng)
     left = who_counts(z, data.weights, rng)
     order, begin = by_component(z, K)
     size[:] = begin[1:] - begin[:-1]
-    total = np.sum(data.weights)
     gamma[0] = draw_gamma(
         log_share, gamma[0], extra, size, total, left, residual, sigma, rng
     )
     after = log_rest(log_share, residual[:, : len(left)], sigma)
     before = np.full(len(left), NOTHING)
     rest = before.copy()
+    moves = which_move(log_share, size, weighted, rng)
+    products = products_by_component(order, begin, data, gram)
     for k in range(K):
-        own = order[begin[k] : begin[k + 1]]
-        if len(own) or len(left) == 0 or rng.random() < EMPTY:
+        if moves[k]:
             for i in range(len(left)):
                 rest[i] = log_add(before[i], after[k + 1, i])
             shift = log_share[k] - math.log(sigma[k])
             squares = draw_coefficients(
                 k,
-                gather(own, data.X, data.y),
+                size[k],
+                products[k],
                 data,
                 beta,
                 mean[k],
@@ -718,7 +795,7 @@ def sweep(data, state, extra, rng):
             sigma[k] = draw_sigma(
                 sigma[k],
                 data.floor,
-                len(own),
+                size[k],
                 squares,
                 log_share[k],
                 left,
@@ -726,16 +803,16 @@ def sweep(data, state, extra, rng):
                 there,
                 rng,
             )
-            if len(own):
-                shape = gamma[0] / K + extra + len(own)
+            if size[k]:
+                shape = gamma[0] / K + extra + size[k]
                 log_share[k] = draw_share(
                     log_share[k], shape, sigma[k], left, rest, there, rng
                 )
         shift, h = log_share[k] - math.log(sigma[k]), 0.5 / sigma[k] ** 2
         for i in range(len(left)):
             before[i] = log_add(before[i], shift - h * (data.y[i] - mean[k, i]) ** 2)
-    if len(left) == 0:
-        mean[:] = beta @ data.X.T
+    if not weighted:
+        update_means((size > 0) | takes_part(log_share, False), data.X, beta, mean)
     if len(slope) and rng.random() < SHARED:
         draw_slopes(order, begin, given, left, state, rng)
     if rng.random() < 0.1:  # dear, and the data say little about it
@@ -756,5 +833,6 @@ def run(data, state, extra, sweeps, rng):
     sweeps : int
     rng : numpy.random.Generator
     """
+    gram = np.empty((0, 0)) if data.weights.min() < 1 else data.X.T @ data.X
     for _ in range(sweeps):
-        sweep(data, state, extra, rng)
+        sweep(data, gram, state, extra, rng)

@@ -170,7 +170,7 @@ def counted(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("at", "tuning", "each"), [(1.0, 30, 15), (0.5, 10, 5)])
+@pytest.mark.parametrize(("at", "tuning", "each"), [(1.0, 60, 30), (0.5, 10, 5)])
 def test_sweeps_by_draw(data, counted, at, tuning, each):
     *_, sweeps = sampled(data._replace(weights=np.full(120, at)))
     assert sorted(counted) == [each] * 15 + [tuning] * 12
@@ -178,21 +178,16 @@ def test_sweeps_by_draw(data, counted, at, tuning, each):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draws", [20, 21])
-def test_draws_that_say_too_little_are_spread_out(data, counted, draws):
-    bar = Bar(total=3 * (draws + 4))
-    found, judged, sweeps = sampled(data, bar, draws=draws, judged=stuck)
+def test_draws_that_say_too_little_count_as_tuning(data, counted):
+    bar = Bar(total=3 * (20 + 4))
+    found, judged, sweeps = sampled(data, bar, draws=20, judged=stuck)
     assert sweeps == 40
-    # 5 sweeps for each draw, then half as many draws with 10, 20 and 40.
-    expected = 3 * (draws * 5 + draws // 2 * (10 + 20 + 40)) + 3 * 4 * 10
-    assert sum(counted) == expected
+    for_each = 4 * 10 + 20 * (5 + 10 + 20)
+    assert sum(counted) == 3 * (for_each + 20 * 40)
     assert bar.done == bar.total == len(counted)
-    assert found["gamma"].shape == judged["x"].shape == (3, draws)
-    apart = np.diff(found["gamma"])
-    assert (apart[:, -(draws // 2) :] == 40).all()
-    assert (apart >= 35).all()
-    # The last draw is where the chain is.
-    assert (found["gamma"][:, -1] == 1 + expected / 3).all()
+    assert judged["x"].shape == (3, 20)
+    expected = 1 + for_each + 40 * np.arange(1, 21)
+    np.testing.assert_array_equal(found["gamma"], np.tile(expected, (3, 1)))
 
 
 @pytest.mark.slow
@@ -206,10 +201,12 @@ def test_what_is_judged_goes_with_its_draw(data):
 
 @pytest.mark.slow
 def test_help_is_given_before_the_first_draw_alone(data, monkeypatch):
-    seen, run = [], mixture_chains.run
+    seen, floors, run = [], [], mixture_chains.run
 
     def counted(data, state, extra, sweeps, rng):
         seen.append(extra)
+        floors.append(data.floor)
+        assert (state.sigma > data.floor).all()
         run(data, state, extra, sweeps, rng)
 
     monkeypatch.setattr(mixture_chains, "run", counted)
@@ -217,3 +214,22 @@ def test_help_is_given_before_the_first_draw_alone(data, monkeypatch):
     for extra, occupied in zip(np.reshape(seen[:12], (3, 4)), (3, 2, 1), strict=True):
         np.testing.assert_array_equal(extra, added_to_shapes(3, occupied, 4))
     assert seen[12:] == [0] * 15
+    wide = mixture_chains.WIDE * mixture_chains.residual_sd(data)
+    assert wide > data.floor
+    expected = [data.floor] * 4 + 2 * [wide, wide, wide, data.floor]
+    assert floors == expected + [data.floor] * 15
+
+
+def test_residual_sd():
+    rng = np.random.default_rng(1)
+    X, Z = np.column_stack([np.ones(9), rng.normal(size=9)]), rng.normal(size=(9, 1))
+    y = rng.normal(size=9)
+    design = np.column_stack([X, Z])
+    left = y - design @ np.linalg.solve(design.T @ design, design.T @ y)
+    data = Records(y, X, np.ones(9), 0.05, Z)
+    assert mixture_chains.residual_sd(data) == pytest.approx(np.sqrt(np.mean(left**2)))
+
+
+def test_a_floor_that_is_wide_already_stays(data):
+    wide = data._replace(floor=10.0)
+    assert (drawn(wide, tune=4)["sigma"] > 10).all()

@@ -110,6 +110,7 @@ def test_state_at_the_start(data, K, occupied):
         "log_t": (3,),
         "T": (K, K),
         "mean": (K, 120),
+        "z": (120,),
         "size": (K,),
         "slope": (0,),
         "log_scale": (0,),

@@ -154,6 +154,35 @@ def test_every_record_has_its_own_power():
     assert abs(z[::2].mean() - 0.5) < 4 * np.sqrt(0.25 / 2000)
 
 
+def test_a_component_takes_part_unless_its_share_is_negligible():
+    log_share = np.log([1e-9, 0.7, 0.3, 1e-5, 6e-7]) + 4
+    assert sweeps.takes_part(log_share, False).tolist() == [0, 1, 1, 1, 0]
+    assert sweeps.takes_part(log_share, True).all()
+
+
+def test_records_move_among_components_that_take_part():
+    rng = np.random.default_rng(3)
+    z = np.tile([-1, 0, 1, 2], 30_000)
+    before, part = z.copy(), np.array([True, False, True])
+    log_share, residual = np.log([0.2, 0.5, 0.3]), np.zeros((3, len(z)))
+    sweeps.reallocate(z, part, log_share, residual, np.ones(3), rng)
+    stays = before == 1
+    assert (z[stays] == 1).all()
+    assert not (z[~stays] == 1).any()
+    share = (z[~stays] == 0).reshape(-1, 3).mean(axis=0)
+    assert (abs(share - 0.4) < 4 * np.sqrt(0.24 / 30_000)).all()
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_which_components_move(weighted):
+    log_share, size = np.log([0.9, 1e-9, 1e-3, 1e-9]), np.array([60, 9, 0, 0])
+    rng, often = np.random.default_rng(3), sweeps.EMPTY
+    moves = [sweeps.which_move(log_share, size, weighted, rng) for _ in range(4000)]
+    expected = [1, 1, often if weighted else 1, often]
+    error = np.sqrt(often * (1 - often) / 4000)
+    np.testing.assert_allclose(np.mean(moves, axis=0), expected, atol=4 * error)
+
+
 def test_who_counts():
     weights = np.tile([0.0, 0.2, 0.7, 1.0], 20_000)
     z = np.arange(80_000) % 5
@@ -202,15 +231,29 @@ def test_conjugate_normal_of_the_coefficients():
     y, X, beta = rng.normal(size=9), rng.normal(size=(9, 3)), rng.normal(size=(2, 3))
     own, sigma, precision = np.array([0, 3, 4, 8]), 0.4, np.array([0.5, 1.0, 3.0])
     W = np.array([[2.0, 0.6], [0.6, 1.0]])
-    X_own, y_own = sweeps.gather(own, X, y)
     prior = np.linalg.inv(W), precision
-    root, mean = sweeps.conjugate(0, X_own, y_own, beta, sigma, prior)
+    products = sweeps.cross_products(own, X, y)
+    root, mean = sweeps.conjugate(0, products, beta, sigma, prior)
     # Row r has covariance W / precision[r], so the first given the second is regression.
     P = np.diag(precision / (W[0, 0] - W[0, 1] ** 2 / W[1, 1]))
     push = P @ (W[0, 1] / W[1, 1] * beta[1]) + X[own].T @ y[own] / sigma**2
     P += X[own].T @ X[own] / sigma**2
     np.testing.assert_allclose(root @ root.T, P, rtol=1e-12)
     np.testing.assert_allclose(mean, np.linalg.solve(P, push), rtol=1e-12)
+
+
+@pytest.mark.parametrize("all_count", [True, False])
+def test_cross_products_by_component(all_count):
+    rng = np.random.default_rng(9)
+    y, X = rng.normal(9, 1, size=40), rng.normal(size=(40, 3))
+    data = sweeps.Records(y, X, np.ones(40), 0.05)
+    z = rng.choice([0, 2, 3] if all_count else [-1, 0, 2, 3], size=40)
+    gram = X.T @ X if all_count else np.empty((0, 0))
+    found = sweeps.products_by_component(*sweeps.by_component(z, 5), data, gram)
+    both = np.column_stack([X, y])
+    for k in range(5):
+        expected = both[z == k].T @ both[z == k]
+        np.testing.assert_allclose(found[k], expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("n_left", [0, 9])
@@ -220,8 +263,9 @@ def test_squared_residuals_are_those_of_the_new_coefficients(n_left):
     data, own = sweeps.Records(y, X, np.ones(9), 0.05), np.array([1, 4, 8])
     rest, left = np.zeros((2, n_left))
     mean, prior = np.zeros(9), (np.eye(3), np.ones(2))
+    products = sweeps.cross_products(own, X, y)
     squares = sweeps.draw_coefficients(
-        1, sweeps.gather(own, X, y), data, beta, mean, 0.4, 0.0, rest, left, prior, rng
+        1, 3, products, data, beta, mean, 0.4, 0.0, rest, left, prior, rng
     )
     assert (beta[1] != 0).all()
     np.testing.assert_allclose(squares, np.sum((y - X @ beta[1])[own] ** 2))
@@ -240,14 +284,15 @@ def two_intercepts(n_draws, data, log_share, sigma, precision, rng):
         left = sweeps.who_counts(z, data.weights, rng)
         order, begin = sweeps.by_component(z, 2)
         for k in range(2):
-            own = sweeps.gather(order[begin[k] : begin[k + 1]], data.X, data.y)
+            own = order[begin[k] : begin[k + 1]]
             other = 1 - k
             constant = log_share[other] - np.log(sigma[other])
             rest = constant - 0.5 * ((data.y - mean[other]) / sigma[other]) ** 2
             shift = log_share[k] - np.log(sigma[k])
             sweeps.draw_coefficients(
                 k,
-                own,
+                len(own),
+                sweeps.cross_products(own, data.X, data.y),
                 data,
                 beta,
                 mean[k],
@@ -427,7 +472,15 @@ def test_where_a_chain_is(weights, K):
     kept = sweeps.draw_of(state)
     for found in (*state, *kept.values()):
         assert np.isfinite(found).all()
-    np.testing.assert_allclose(state.mean, state.beta @ data.X.T, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(
+        state.size, np.bincount(state.z[state.z >= 0], minlength=K)
+    )
+    weighted = data.weights.min() < 1
+    kept_up = (state.size > 0) | sweeps.takes_part(state.log_share, weighted)
+    mean = state.beta @ data.X.T
+    np.testing.assert_allclose(
+        state.mean[kept_up], mean[kept_up], rtol=1e-9, atol=1e-12
+    )
     assert (state.sigma > 0.05).all()
     if np.isin(data.weights, [0, 1]).all():
         assert state.size.sum() == data.weights.sum()
