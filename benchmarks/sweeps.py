@@ -105,6 +105,15 @@ def read(name, seed, n=None):
     return frame[column].to_numpy(), X
 
 
+def weights_of(y, X, pairwise):
+    """Return P2's weights for an intruder who knows what is in KNOWN, or 1."""
+    if not pairwise:
+        return np.ones(len(y))
+    known = X.columns.intersection(KNOWN + KNOWN_SIMULATED)
+    patterns = X.groupby(list(known), observed=True).ngroup().to_numpy()
+    return pp.pairwise_weights(y, patterns=patterns, ball="signed", alone=1.0)
+
+
 def tiny_fit():
     """Compile what every fit needs; return the seconds."""
     y, X = read("lognormal_mixture", 1, n=50)
@@ -126,11 +135,7 @@ def fitted(args, name, seed, K, varying):
     y, X = read(name, seed)
     shift = FILES[name][1]
     synthesizer = pp.MixtureSynthesizer(y, X, K, args.floor, shift, varying)
-    weights = np.ones(len(y))
-    if args.pairwise:
-        known = X.columns.intersection(KNOWN + KNOWN_SIMULATED)
-        patterns = X.groupby(list(known), observed=True).ngroup().to_numpy()
-        weights = pp.pairwise_weights(y, patterns=patterns, ball="signed", alone=1.0)
+    weights = weights_of(y, X, args.pairwise)
     fit, seconds = timed(
         synthesizer,
         weights,

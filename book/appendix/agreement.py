@@ -1,5 +1,6 @@
 """Short chains and long ones: headline numbers, their errors, figure, text."""
 
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
@@ -52,16 +53,17 @@ def spaced(draws):
 
 
 def keep(numbers):
-    """Keep the numbers of profile `paper`, with the versions that computed them."""
+    """Store numbers of profile `paper`, with the versions that computed them."""
     made_with = ", ".join(f"{p} {version(p)}" for p in ("pseudopost", "pymc", "nutpie"))
-    STORED.write_text(
-        f"# profile paper, with {made_with}\n{numbers.to_csv(float_format='%.6g')}"
-    )
+    new = numbers.assign(**{"made with": f"{made_with}, {date.today()}"})
+    old = pd.read_csv(STORED, index_col=KEY) if STORED.exists() else new[:0]
+    table = pd.concat([new, old.drop(index=new.index, errors="ignore")])
+    table.to_csv(STORED, float_format="%.6g", lineterminator="\n")
 
 
 def kept(index):
     """Numbers of profile `paper`, for the rows of a table."""
-    return pd.read_csv(STORED, index_col=KEY, comment="#").loc[index]
+    return pd.read_csv(STORED, index_col=KEY).loc[index]
 
 
 def with_error(row):

@@ -12,6 +12,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pseudopost as pp
+from pseudopost.mixture_chains import WIDE, residual_sd
 from pseudopost.mixture_starts import start
 from pseudopost.mixture_sweeps import Records, draw_of, log_half_t, normal_mixture, run
 
@@ -167,7 +168,7 @@ def worst(fit):
     return {"largest R-hat": table["R-hat"].max(), "smallest ESS": table["ESS"].min()}
 
 
-def path(model, occupied, added, seed, sweeps=30):
+def path(model, occupied, added, seed, wide=0, sweeps=30):
     """One chain of sweeps, weights of 1: log-likelihood, components with records.
 
     Parameters
@@ -178,6 +179,8 @@ def path(model, occupied, added, seed, sweeps=30):
     added : array-like, shape (steps,)
         What is added to the Dirichlet parameters at each step.
     seed : int
+    wide : int
+        Number of first steps in which sigma has the floor of a fit's tuning.
     sweeps : int
         Number of sweeps at each step.
 
@@ -187,14 +190,17 @@ def path(model, occupied, added, seed, sweeps=30):
     """
     n, K = len(model.log_y), model.n_components
     data = Records(model.log_y, model.X, np.ones(n), model.min_sigma)
+    wider = data._replace(floor=max(data.floor, WIDE * residual_sd(data)))
     state, rng = start(data, K, occupied, seed), np.random.default_rng(seed)
     rows = []
-    for extra in added:
-        run(data, state, extra, sweeps, rng)
+    for step, extra in enumerate(added):
+        given = wider if step < wide else data
+        np.maximum(state.sigma, 1.01 * given.floor, out=state.sigma)
+        run(given, state, extra, sweeps, rng)
         draw = draw_of(state)
         log_pi = np.log(np.maximum(draw["pi"], np.finfo(float).tiny))
         density, _ = normal_mixture(
-            model.log_y, state.mean, log_pi, np.log(draw["sigma"])
+            model.log_y, draw["beta"] @ model.X.T, log_pi, np.log(draw["sigma"])
         )
         rows.append((density.sum(), (state.size > 0).sum()))
     return pd.DataFrame(rows, columns=["log-likelihood", "components"])
@@ -390,16 +396,36 @@ def count_numbers(table):
     }
 
 
-def path_numbers(paths, n_components):
-    """Two chains from two components that agree, and how far below another they are."""
-    early = len(paths["from 2"]) // 3
-    trapped = np.stack(
-        [paths[name]["log-likelihood"][:early] for name in ("from 2", "from 2, again")]
-    )
-    last = paths[f"from {n_components}"]["log-likelihood"][-2 * early :]
+def path_numbers(paths, many):
+    """How many chains have arrived, and how well the two lowest agree.
+
+    Parameters
+    ----------
+    paths : dict of list of DataFrame
+        Chains from two components: ``from 2``, ``with help``, ``and a floor``.
+    many : DataFrame
+        The chain from the largest number of components.
+    """
+    third = len(many) // 3
+    own = many["log-likelihood"][-third:]
+    gaps = {
+        name: np.array([path["log-likelihood"][-third:].mean() for path in some])
+        - own.mean()
+        for name, some in paths.items()
+    }
+    near = {name: (abs(gap) < 2 * own.std()).sum() for name, gap in gaps.items()}
+    lowest = [paths["from 2"][i] for i in gaps["from 2"].argsort()[:2]]
     return {
-        "trap-rhat": float(az.rhat(trapped)),
-        "trap-gap": last.mean() - trapped.mean(),
+        "path-chains": len(paths["from 2"]),
+        "trap-arrived": near["from 2"],
+        "trap-gap": -gaps["from 2"].min(),
+        "trap-rhat": float(
+            az.rhat(np.stack([path["log-likelihood"][third:] for path in lowest]))
+        ),
+        "help-arrived": near["with help"],
+        "help-gap": gaps["with help"].max(),
+        "floor-arrived": near["and a floor"],
+        "floor-gap": abs(gaps["and a floor"]).max(),
     }
 
 
@@ -604,20 +630,26 @@ def prior_plot(occupied, prior, x, log_y):
     axes[1].legend()
 
 
-def paths_plot(paths, sweeps):
-    """Log-likelihood of the file and number of components along some chains."""
-    _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
-    colours = ("Scalar", "CW_final", "Unweighted", "LW_final")
-    for (name, path), colour in zip(paths.items(), colours, strict=True):
-        at = sweeps * (1 + np.arange(len(path))) / 1000
-        look = {"color": COLOURS[colour], "linewidth": 1, "label": name}
-        axes[0].plot(at, path["log-likelihood"], **look)
-        axes[1].step(at, path["components"], **look)
-    axes[0].set(ylabel="Log-likelihood of the file")
-    axes[1].set(ylabel="Components with records", ylim=(0, None))
-    for ax in axes:
-        ax.set_xlabel("Sweeps (thousands)")
-    axes[1].legend()
+def paths_plot(paths, many, sweeps):
+    """Log-likelihood of the file along chains from two components, and from many."""
+    _, axes = plt.subplots(
+        1,
+        len(paths),
+        figsize=(9.5, 3.4),
+        sharex=True,
+        sharey=True,
+        layout="constrained",
+    )
+    at = sweeps * (1 + np.arange(len(many))) / 1000
+    for ax, (name, some) in zip(axes, paths.items(), strict=True):
+        for path in some:
+            look = {"color": COLOURS["LW_final"], "linewidth": 0.7}
+            ax.plot(at, path["log-likelihood"], **look)
+        ax.plot(at, many["log-likelihood"], color=COLOURS["Unweighted"], linewidth=0.7)
+        ax.set(title=name.capitalize(), xlabel="Sweeps (thousands)")
+    axes[0].set(
+        ylabel="Log-likelihood of the file", ylim=(None, many["log-likelihood"].max())
+    )
 
 
 def near_plot(fits, window=25):

@@ -60,12 +60,16 @@ def test_kept_numbers_come_back(tmp_path, monkeypatch):
     table = pd.DataFrame({"value": [1.5, 2.5], "error": [0.1, 0.2]}, index=index)
     monkeypatch.setattr(agreement, "STORED", tmp_path / "kept.csv")
     agreement.keep(table)
-    assert agreement.STORED.read_text().startswith("# profile paper, with pseudopost ")
-    pd.testing.assert_frame_equal(agreement.kept(index[1:]), table[1:])
+    agreement.keep(table[1:] + 1)  # takes the place of that row alone
+    found = agreement.kept(index)
+    pd.testing.assert_frame_equal(
+        found[["value", "error"]], table + np.array([[0], [1]])
+    )
+    assert found["made with"].str.startswith("pseudopost ").all()
 
 
 def test_every_stored_number_has_an_error():
-    stored = pd.read_csv(agreement.STORED, index_col=agreement.KEY, comment="#")
+    stored = pd.read_csv(agreement.STORED, index_col=agreement.KEY)
     pd.testing.assert_frame_equal(agreement.kept(stored.index), stored)
     assert (stored["error"] > 0).all()
 

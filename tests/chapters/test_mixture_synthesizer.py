@@ -253,17 +253,24 @@ def test_numbers_of_fits():
 
 def test_path_numbers():
     rng = np.random.default_rng(3)
-    level = {"from 2": 0, "from 2, again": 0, "from 4": 80}
-    paths = {
-        name: pd.DataFrame({"log-likelihood": mean + rng.normal(size=300)})
-        for name, mean in level.items()
-    }
-    paths["from 4"].loc[:50, "log-likelihood"] = 1000
-    values = chapter.path_numbers(paths, 4)
+
+    def path(mean):
+        return pd.DataFrame({"log-likelihood": mean + rng.normal(size=300)})
+
+    many = path(80)
+    many.loc[:99, "log-likelihood"] = 1000  # before it has come down
+    levels = {"from 2": (0, 0, 80), "with help": (80, 95), "and a floor": (80, 79)}
+    paths = {name: [path(level) for level in of] for name, of in levels.items()}
+    values = chapter.path_numbers(paths, many)
+    assert values["path-chains"] == 3
     assert values["trap-gap"] == pytest.approx(80, abs=0.5)
+    assert values["help-gap"] == pytest.approx(15, abs=0.5)
+    assert values["floor-gap"] == pytest.approx(1, abs=0.5)
+    arrived = [values[f"{name}-arrived"] for name in ("trap", "help", "floor")]
+    assert arrived == [1, 1, 2]
     assert values["trap-rhat"] < 1.1
-    paths["from 2, again"] += 5
-    assert chapter.path_numbers(paths, 4)["trap-rhat"] > 1.5
+    paths["from 2"][1] += 5
+    assert chapter.path_numbers(paths, many)["trap-rhat"] > 1.5
 
 
 def test_path():
@@ -275,6 +282,8 @@ def test_path():
     assert one.shape == (4, 2)
     assert (two["log-likelihood"] > one["log-likelihood"].iloc[0]).all()
     assert two["components"].between(2, 3).all()
+    wide = chapter.path(model, 2, np.zeros(4), 1, wide=4, sweeps=1)
+    assert wide["log-likelihood"].max() < two["log-likelihood"].min()
 
 
 def measures(gap, bulk, tail, close, risk, top):
