@@ -81,12 +81,12 @@ class MixtureSynthesizer(Synthesizer):
     The posterior is sampled by Gibbs sweeps; a subclass with another
     :meth:`Synthesizer.record_term`, by NUTS. The chains start from maximum likelihood
     fits of different numbers of components, from K down to 1, and those from few get
-    help with the birth of components in the first half of tuning. A draw is at first 5
-    sweeps, or 15 where all weights are 1. If the effective sample size is less than 100
-    per chain, and less than a quarter of the draws, every other draw is left out, and
-    the chains go on with twice as many sweeps a draw, up to 40, or 60. ``sample_stats``
-    has the number of components with records, ``occupied``, and the attribute
-    ``sweeps_per_draw``.
+    help with the birth of components in the first half of tuning, and no narrow ones in
+    three quarters of it. A draw is at first 5 sweeps, or 30 where all weights are 1. If
+    the effective sample size is less than 100 per chain, and less than a quarter of the
+    draws, these count as tuning, and the chains go on with twice as many sweeps a draw,
+    up to 40, or 120. ``sample_stats`` has the number of components with records,
+    ``occupied``, and the attribute ``sweeps_per_draw``.
 
     The order of the components means nothing and may change within a chain, so
     convergence is judged on what does not depend on it (group ``label_invariant`` of a

@@ -194,8 +194,10 @@ def path(model, occupied, added, seed, wide=0, sweeps=30):
     state, rng = start(data, K, occupied, seed), np.random.default_rng(seed)
     rows = []
     for step, extra in enumerate(added):
-        given = wider if step < wide else data
-        np.maximum(state.sigma, 1.01 * given.floor, out=state.sigma)
+        given = data
+        if step < wide:
+            given = wider
+            np.maximum(state.sigma, 1.01 * wider.floor, out=state.sigma)
         run(given, state, extra, sweeps, rng)
         draw = draw_of(state)
         log_pi = np.log(np.maximum(draw["pi"], np.finfo(float).tiny))
@@ -397,7 +399,7 @@ def count_numbers(table):
 
 
 def path_numbers(paths, many):
-    """How many chains have arrived, and how well the two lowest agree.
+    """How many chains have arrived, and whether R-hat shows it.
 
     Parameters
     ----------
@@ -414,14 +416,14 @@ def path_numbers(paths, many):
         for name, some in paths.items()
     }
     near = {name: (abs(gap) < 2 * own.std()).sum() for name, gap in gaps.items()}
-    lowest = [paths["from 2"][i] for i in gaps["from 2"].argsort()[:2]]
+    few = np.stack([path["log-likelihood"][third:] for path in paths["from 2"]])
+    lowest = few[gaps["from 2"].argmin()]
     return {
         "path-chains": len(paths["from 2"]),
         "trap-arrived": near["from 2"],
         "trap-gap": -gaps["from 2"].min(),
-        "trap-rhat": float(
-            az.rhat(np.stack([path["log-likelihood"][third:] for path in lowest]))
-        ),
+        "trap-rhat": float(az.rhat(few)),
+        "lowest-rhat": float(az.rhat(lowest[: len(lowest) // 2 * 2].reshape(2, -1))),
         "help-arrived": near["with help"],
         "help-gap": gaps["with help"].max(),
         "floor-arrived": near["and a floor"],

@@ -268,9 +268,12 @@ def test_path_numbers():
     assert values["floor-gap"] == pytest.approx(1, abs=0.5)
     arrived = [values[f"{name}-arrived"] for name in ("trap", "help", "floor")]
     assert arrived == [1, 1, 2]
-    assert values["trap-rhat"] < 1.1
-    paths["from 2"][1] += 5
-    assert chapter.path_numbers(paths, many)["trap-rhat"] > 1.5
+    assert values["trap-rhat"] > 1.5
+    assert values["lowest-rhat"] < 1.1
+    paths["from 2"][0].loc[200:] -= 5
+    assert chapter.path_numbers(paths, many)["lowest-rhat"] > 1.5
+    paths["from 2"] = [path(0), path(0)]
+    assert chapter.path_numbers(paths, many)["trap-rhat"] < 1.1
 
 
 def test_path():
