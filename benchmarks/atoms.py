@@ -19,9 +19,9 @@ from scipy import special
 from sweeps import FILES, KNOWN, VARYING, components, measures, read, timed, tiny_fit
 
 import pseudopost as pp
-from pseudopost.mixture_chains import occupied_at_start
+from pseudopost.mixture_chains import occupied_at_start, run
 from pseudopost.mixture_starts import start
-from pseudopost.mixture_sweeps import Records, draw_of, run
+from pseudopost.mixture_sweeps import Records, draw_of
 
 K, CHAINS, TUNE, DRAWS, SWEEPS, FILES_RELEASED = 6, 5, 2000, 400, 30, 100
 OFTEN = 10  # records with the same value that make it an atom

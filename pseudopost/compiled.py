@@ -8,6 +8,8 @@ import numba
 import nutpie
 import pytensor
 
+from pseudopost._source import digest_of_modules
+
 # Samplers by the form of their model, to serve other data too; the oldest goes first.
 SAMPLERS = {}
 MAX_SAMPLERS = 8
@@ -22,8 +24,10 @@ compiled = partial(
 def kept_on_disk(function):
     """Compile once a machine, if Numba finds a folder to write to, and without a lock.
 
-    Numba sees a change of the module, and of no other.
+    Numba sees a change of the function's module; the name says which others it had.
     """
+    digest = digest_of_modules(function.__module__)[:12]
+    function.__qualname__ = f"{function.__name__}_{digest}"
     try:
         return compiled(nogil=True, cache=True)(function)
     except RuntimeError:

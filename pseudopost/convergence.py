@@ -56,8 +56,10 @@ def problems(fit, group):
     return "the fit has not converged: " + "; ".join(lines) if lines else ""
 
 
-def says_enough(values):
-    """Whether draws have the effective sizes wanted, or a quarter of their number.
+def share_of_wanted(values):
+    """Compute the smallest effective sample size as a part of that wanted.
+
+    Wanted is what :func:`problems` asks for, or a quarter of the number of draws.
 
     Parameters
     ----------
@@ -65,7 +67,8 @@ def says_enough(values):
 
     Returns
     -------
-    bool
+    float
+        NaN if a size is.
     """
     values = xr.Dataset(
         {
@@ -74,10 +77,8 @@ def says_enough(values):
         }
     )
     wanted = min(MIN_ESS_PER_CHAIN, values.sizes["draw"] / 4) * values.sizes["chain"]
-    return all(
-        _worst(az.ess(values, method=method), np.argmin)[0] >= wanted
-        for method in METHODS
-    )
+    sizes = [_worst(az.ess(values, method=method), np.argmin)[0] for method in METHODS]
+    return float(np.min(sizes) / wanted)
 
 
 def _worst(statistic, where):

@@ -27,12 +27,14 @@ from pseudopost._checks import (
 )
 from pseudopost.likelihood import by_draw, draws_of
 from pseudopost.mixture_chains import sample
+from pseudopost.mixture_exchanges import levels_of
 from pseudopost.mixture_sweeps import (
     HALF_LOG_2PI,
     Records,
     allocate,
     normal_mixture,
     released,
+    rows_of,
 )
 from pseudopost.synthesizers import Synthesizer
 
@@ -82,11 +84,13 @@ class MixtureSynthesizer(Synthesizer):
     :meth:`Synthesizer.record_term`, by NUTS. The chains start from maximum likelihood
     fits of different numbers of components, from K down to 1, and those from few get
     help with the birth of components in the first half of tuning, and no narrow ones in
-    three quarters of it. A draw is at first 5 sweeps, or 30 where all weights are 1. If
-    the effective sample size is less than 100 per chain, and less than a quarter of the
-    draws, these count as tuning, and the chains go on with twice as many sweeps a draw,
-    up to 40, or 120. ``sample_stats`` has the number of components with records,
-    ``occupied``, and the attribute ``sweeps_per_draw``.
+    three quarters of it. After each sweep, two components try to exchange the means
+    that they have at one level, or their slopes along one number. A draw is at first 5
+    sweeps, or 30 where all weights are 1. If the effective sample size is less than 100
+    per chain, and less than a quarter of the draws, these count as tuning, and the
+    chains go on with twice as many sweeps a draw, or four times where more than half of
+    that size is missing, up to 40, or 240. ``sample_stats`` has the number of
+    components with records, ``occupied``, and the attribute ``sweeps_per_draw``.
 
     The order of the components means nothing and may change within a chain, so
     convergence is judged on what does not depend on it (group ``label_invariant`` of a
@@ -174,6 +178,7 @@ class MixtureSynthesizer(Synthesizer):
         )
         self.X, self.predictors = np.column_stack(list(design.values())), list(design)
         self.varies = _varies(columns, varying)
+        self._directions = _directions(self.X, columns, self.baselines, self.varies)
         self.log_y = np.log(self.y + self.shift)
         distinct, left = len(np.unique(self.y)), len(np.unique(self.log_y))
         if 2 * left < distinct:
@@ -235,7 +240,13 @@ class MixtureSynthesizer(Synthesizer):
 
     @override
     def _contents(self):
-        return super()._contents(), self.X, self.log_y, self.varies
+        return (
+            super()._contents(),
+            self.X,
+            self.log_y,
+            self.varies,
+            self._directions,
+        )
 
     @override
     def draw_posterior(self, weights, settings, progressbar):
@@ -250,9 +261,18 @@ class MixtureSynthesizer(Synthesizer):
             disable=not progressbar,
         )
         X, Z = self.X[:, self.varies], self.X[:, ~self.varies]
+        records = Records(
+            self.log_y,
+            X,
+            weights,
+            self.min_sigma,
+            Z - Z.mean(axis=0),
+            levels_of(X, self._directions),
+            rows_of(X),
+        )
         with bar:
             found, judged, sweeps = sample(
-                Records(self.log_y, X, weights, self.min_sigma, Z - Z.mean(axis=0)),
+                records,
                 self.n_components,
                 draws,
                 tune,
@@ -549,6 +569,24 @@ def _varies(columns, varying):
     if unknown:
         raise ValueError(f"varying must name columns of X; {unknown[0]!r} is none")
     return np.array([name is None or name in varying for name in columns])
+
+
+def _directions(X, columns, baselines, varies):
+    """Directions among the coefficients that vary, (L, those).
+
+    One for each level of a column, which moves the mean of that level alone, and one
+    for each number, which moves its slope and no mean.
+    """
+    unit, found = np.eye(len(columns)), []
+    for name in dict.fromkeys(columns[1:]):
+        own = np.array([column == name for column in columns])
+        if not varies[own].all():
+            continue
+        if name in baselines:
+            found += [unit[0] - unit[own].sum(axis=0), *unit[own]]
+        else:
+            found += [row - X[:, own].mean() * unit[0] for row in unit[own]]
+    return np.reshape(found, (-1, len(columns)))[:, varies]
 
 
 def _has_numbers(column):

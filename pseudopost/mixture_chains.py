@@ -5,20 +5,42 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import numpy as np
 
-from pseudopost.convergence import says_enough
+from pseudopost.compiled import kept_on_disk
+from pseudopost.convergence import share_of_wanted
+from pseudopost.mixture_exchanges import exchange
 from pseudopost.mixture_starts import start
-from pseudopost.mixture_sweeps import draw_of, run
+from pseudopost.mixture_sweeps import draw_of, sweep
 
 # Sweeps for each step of tuning, for each draw at first, and for each at most: under
 # weights, and with weights of 1, where a sweep takes less time and components come and
 # go more slowly.
-SWEEPS, SWEEPS_UNWEIGHTED = (10, 5, 40), (60, 30, 120)
+SWEEPS, SWEEPS_UNWEIGHTED = (10, 5, 40), (60, 30, 240)
 # Sizes of what is added to the Dirichlet shapes in the first half of tuning, in order,
 # for a chain that starts from one component.
 ADDED = (3.0, 1.5, 0.8, 0.4, 0.2, 0.1)
 # In three quarters of its tuning no sigma of such a chain is below this part of what
 # one regression leaves: narrow components that are born with help are slow to go.
 WIDE = 0.5
+
+
+@kept_on_disk
+def run(data, state, extra, sweeps, rng):
+    """Sweep so often, each time with a try of an exchange, in place.
+
+    Parameters
+    ----------
+    data : Records
+    state : State
+    extra : float
+        Added to the Dirichlet shape of each component: above 0 more components have
+        records than under the posterior, at 0 they are its.
+    sweeps : int
+    rng : numpy.random.Generator
+    """
+    gram = np.empty((0, 0)) if data.weights.min() < 1 else data.X.T @ data.X
+    for _ in range(sweeps):
+        sweep(data, gram, state, extra, rng)
+        exchange(data, state, rng)
 
 
 def residual_sd(data):
@@ -56,8 +78,9 @@ def added_to_shapes(K, occupied, tune):
 def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
     """Run all chains; the result does not depend on the number of cores.
 
-    If the draws say too little, they count as tuning, and new ones with twice the
-    sweeps between them follow, until they are enough or the sweeps are the most.
+    If the draws say too little, they count as tuning, and new ones follow with twice
+    the sweeps between them, or four times if more than half of what is wanted is
+    missing, until they are enough or the sweeps are the most.
 
     Parameters
     ----------
@@ -124,8 +147,8 @@ def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
         seeds = np.random.SeedSequence(seed).spawn(chains)
         places = side_by_side(begin, enumerate(seeds))
         found = drawn(sweeps)
-        while sweeps < most and not says_enough(found[1]):
-            sweeps *= 2
+        while sweeps < most and not (part := share_of_wanted(found[1])) >= 1:
+            sweeps = min(sweeps * (2 if part > 0.5 else 4), most)
             bar.total += chains * draws
             found = drawn(sweeps)
     return *found, sweeps

@@ -34,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 
-from pseudopost.compiled import compiled, kept_on_disk
+from pseudopost.compiled import compiled
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # Of the exponential in powers of x, and of 2 artanh(z) / z in powers of z**2 up to 1/9,
@@ -59,6 +59,33 @@ EMPTY, SHARED = 0.25, 0.3
 NEGLIGIBLE = 1e-6
 
 
+class Levels(NamedTuple):
+    """Directions of the coefficients, such as one for each level of a predictor."""
+
+    direction: np.ndarray  # (L, R)
+    # (L, R), of coefficients their mean at the level, or their slope along a number
+    projection: np.ndarray
+    begin: np.ndarray  # (L + 1,), where in the next two each direction begins
+    record: np.ndarray  # records that it moves
+    value: np.ndarray  # X times the direction there
+
+
+NO_LEVELS = Levels(
+    *np.empty((2, 0, 0)), np.zeros(1, int), np.empty(0, int), np.empty(0)
+)
+
+
+class Rows(NamedTuple):
+    """What is not 0 in each row of a matrix; empty where that is more than half."""
+
+    count: np.ndarray  # (n,)
+    place: np.ndarray  # (n, largest count)
+    value: np.ndarray  # (n, largest count)
+
+
+NO_ROWS = Rows(np.empty(0, int), np.empty((0, 0), int), np.empty((0, 0)))
+
+
 class Records(NamedTuple):
     """What is fitted."""
 
@@ -68,6 +95,8 @@ class Records(NamedTuple):
     floor: float  # of sigma
     # (n, P), predictors whose coefficients the components share
     Z: np.ndarray = np.empty((0, 0))
+    levels: Levels = NO_LEVELS
+    rows: Rows = NO_ROWS  # of X; without them products are of all that is in X
 
 
 class State(NamedTuple):
@@ -462,6 +491,33 @@ def cross_products(own, X, y):
     return both.T @ both
 
 
+def rows_of(X):
+    """Find what is not 0 in each row."""
+    count = np.count_nonzero(X, axis=1)
+    width = count.max()
+    if 2 * width > X.shape[1]:
+        return NO_ROWS
+    place = np.argsort(X == 0, axis=1, kind="stable")[:, :width]
+    return Rows(count, place, np.take_along_axis(X, place, axis=1))
+
+
+@compiled()
+def sparse_cross_products(own, rows, y, R):
+    """Compute :func:`cross_products` from what is not 0."""
+    found = np.zeros((R + 1, R + 1))
+    for j in own:
+        place, value = rows.place[j], rows.value[j]
+        for p in range(rows.count[j]):
+            row = found[place[p]]
+            for q in range(p, rows.count[j]):
+                row[place[q]] += value[p] * value[q]
+            row[R] += value[p] * y[j]
+        found[R, R] += y[j] ** 2
+    for r in range(R + 1):
+        found[r:, r] = found[r, r:]
+    return found
+
+
 @compiled()
 def products_by_component(order, begin, data, gram):
     """Cross products of each component, (K, R + 1, R + 1).
@@ -477,8 +533,12 @@ def products_by_component(order, begin, data, gram):
         found[largest, :R, R] = found[largest, R, :R] = data.y @ data.X
         found[largest, R, R] = np.sum(data.y**2)
     for k in range(K):
-        if k != largest and begin[k] < begin[k + 1]:
-            found[k] = cross_products(order[begin[k] : begin[k + 1]], data.X, data.y)
+        own = order[begin[k] : begin[k + 1]]
+        if k != largest and len(own):
+            if len(data.rows.count):
+                found[k] = sparse_cross_products(own, data.rows, data.y, R)
+            else:
+                found[k] = cross_products(own, data.X, data.y)
             if len(gram):
                 found[largest] -= found[k]
     return found
@@ -758,7 +818,9 @@ def sweep(data, gram, state, extra, rng):
     given = data
     if len(slope):
         y = data.y - data.Z @ slope
-        data = Records(y, data.X, data.weights, data.floor, data.Z)
+        data = Records(
+            y, data.X, data.weights, data.floor, data.Z, data.levels, data.rows
+        )
     residual = data.y - mean
     reallocate(z, takes_part(log_share, weighted), log_share, residual, sigma, rng)
     left = who_counts(z, data.weights, rng)
@@ -817,22 +879,3 @@ def sweep(data, gram, state, extra, rng):
         draw_slopes(order, begin, given, left, state, rng)
     if rng.random() < 0.1:  # dear, and the data say little about it
         move_T(T, beta, log_t, D, rng)
-
-
-@kept_on_disk
-def run(data, state, extra, sweeps, rng):
-    """Sweep so often, in place.
-
-    Parameters
-    ----------
-    data : Records
-    state : State
-    extra : float
-        Added to the Dirichlet shape of each component: above 0 more components have
-        records than under the posterior, at 0 they are its.
-    sweeps : int
-    rng : numpy.random.Generator
-    """
-    gram = np.empty((0, 0)) if data.weights.min() < 1 else data.X.T @ data.X
-    for _ in range(sweeps):
-        sweep(data, gram, state, extra, rng)

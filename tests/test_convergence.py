@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from pseudopost.convergence import problems
+from pseudopost.convergence import problems, share_of_wanted
 
 MIXED = np.random.default_rng(1).normal(5, 0.1, size=(2, 1000))
 SHIFTED = MIXED + np.array([[0], [0.1]])
@@ -108,3 +108,20 @@ def test_divergences_are_counted():
 def test_what_is_empty_is_not_judged():
     nothing = np.empty((2, 1000, 0))
     assert said({"a": (DIMS, MIXED), "none": ((*DIMS, "of"), nothing)}) == ""
+
+
+@pytest.mark.parametrize("draws", [1000, 200])
+def test_share_of_the_size_that_is_wanted(draws):
+    values = {"a": MIXED[:, :draws], "b": stacked(BURSTS, MIXED)[:, :draws]}
+    sizes = [
+        az.ess(xr.Dataset({"x": (DIMS, v)}), method=method)["x"]
+        for v in (values["a"], *np.moveaxis(values["b"], 2, 0))
+        for method in ("bulk", "tail")
+    ]
+    wanted = 2 * min(100, draws / 4)
+    assert share_of_wanted(values) == pytest.approx(min(map(float, sizes)) / wanted)
+
+
+def test_a_size_that_is_missing_is_no_share():
+    values = {"a": np.where(np.arange(1000) < 1, np.nan, MIXED), "b": MIXED}
+    assert np.isnan(share_of_wanted(values))

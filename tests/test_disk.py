@@ -9,7 +9,7 @@ import pytest
 from pytensor.link.numba import cache
 
 import pseudopost as pp
-from pseudopost import compiled, mixture_sweeps
+from pseudopost import _source, compiled, mixture_chains
 
 
 class Leaky(pp.PoissonSynthesizer):
@@ -28,15 +28,23 @@ def test_a_function_is_kept_on_disk_once_it_is_compiled(tmp_path, monkeypatch):
     function = importlib.import_module("numbers_of_mine").add_one
     kept = compiled.kept_on_disk(function)
     assert kept(1) == 2
-    assert list(Path(kept.stats.cache_path).glob("numbers_of_mine.add_one-*.nbc"))
+    assert list(Path(kept.stats.cache_path).glob("numbers_of_mine.add_one_*.nbc"))
     again = compiled.kept_on_disk(function)
     assert again(1) == 2
     assert sum(again.stats.cache_hits.values()) == 1
     assert kept.targetoptions["nogil"]
 
 
+def test_what_is_kept_is_known_by_the_modules_that_it_was_made_from():
+    digest = _source.digest_of_modules("pseudopost.mixture_chains")
+    kept = Path(mixture_chains.run.stats.cache_path)
+    names = [path.name for path in kept.glob("mixture_chains.run_*")]
+    assert mixture_chains.run.py_func.__qualname__ == f"run_{digest[:12]}"
+    assert any(name.startswith(f"mixture_chains.run_{digest[:12]}-") for name in names)
+
+
 def test_without_a_file_of_its_own_a_function_is_compiled_all_the_same():
-    space = {}
+    space = {"__name__": "prompt"}
     exec("def add_one(x): return x + 1", space)
     with pytest.raises(RuntimeError, match="no locator available"):
         compiled.compiled(cache=True)(space["add_one"])
@@ -46,7 +54,7 @@ def test_without_a_file_of_its_own_a_function_is_compiled_all_the_same():
 
 
 def test_the_sweeps_are_kept_on_disk():
-    assert mixture_sweeps.run.stats.cache_path
+    assert mixture_chains.run.stats.cache_path
 
 
 @pytest.mark.slow

@@ -232,6 +232,35 @@ def test_an_intercept_alone(empty):
     np.testing.assert_array_equal(X, np.ones((3, 1)))
 
 
+def test_directions_of_levels_and_numbers():
+    """What exchanges move: the mean of one level, or a slope around the mean."""
+    people = pd.DataFrame(
+        {
+            "size": [1.0, 4, 2, 5, 3, 3],
+            "region": list("NSSWNN"),
+            "old": pd.Categorical(["no", "no", "yes", "no", "yes", "no"]),
+        }
+    )
+    model = pp.MixtureSynthesizer(range(1, 7), people, varying=["size", "region"])
+    assert model.predictors == ["intercept", "size", "region=S", "region=W", "old=yes"]
+    moved = model._directions @ model.X[:, model.varies].T
+    expected = [
+        [-2, 1, -1, 2, 0, 0],
+        [1, 0, 0, 0, 1, 1],
+        [0, 1, 1, 0, 0, 0],
+        [0, 0, 0, 1, 0, 0],
+    ]
+    np.testing.assert_allclose(moved, expected)
+
+
+def test_a_number_is_not_fitted_as_the_level_that_looks_like_it():
+    level = pd.DataFrame({"x": list("abab")})
+    number = pd.DataFrame({"x=b": [0.0, 1, 0, 1]})
+    made = [pp.MixtureSynthesizer([1, 2, 3, 4], X) for X in (level, number)]
+    np.testing.assert_array_equal(*(model.X for model in made))
+    assert made[0]._fingerprint != made[1]._fingerprint
+
+
 def test_the_design_matrix_is_a_copy():
     array = np.array([[1.0], [2], [3]])
     X, _, _ = design_matrix(array, 3)

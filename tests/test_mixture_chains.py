@@ -182,12 +182,31 @@ def test_draws_that_say_too_little_count_as_tuning(data, counted):
     bar = Bar(total=3 * (20 + 4))
     found, judged, sweeps = sampled(data, bar, draws=20, judged=stuck)
     assert sweeps == 40
-    for_each = 4 * 10 + 20 * (5 + 10 + 20)
+    for_each = 4 * 10 + 20 * (5 + 20)
     assert sum(counted) == 3 * (for_each + 20 * 40)
     assert bar.done == bar.total == len(counted)
     assert judged["x"].shape == (3, 20)
     expected = 1 + for_each + 40 * np.arange(1, 21)
     np.testing.assert_array_equal(found["gamma"], np.tile(expected, (3, 1)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([1.0], [5]),
+        ([0.6, 0.9, 1.2], [5, 10, 20]),
+        ([0.6, 0.4], [5, 10, 40]),
+        ([0.4, 0.4], [5, 20, 40]),
+        ([np.nan, np.nan], [5, 20, 40]),
+    ],
+)
+def test_sweeps_grow_with_what_is_missing(data, counted, monkeypatch, parts, expected):
+    said = iter(parts)
+    monkeypatch.setattr(mixture_chains, "share_of_wanted", lambda judged: next(said))
+    sampled(data, tune=0)
+    assert list(dict.fromkeys(sorted(counted))) == expected
+    assert next(said, None) is None
 
 
 @pytest.mark.slow

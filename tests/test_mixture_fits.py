@@ -18,6 +18,7 @@ from tqdm import tqdm
 import pseudopost as pp
 from pseudopost import mixture_chains
 from pseudopost.mixture_chains import sample
+from pseudopost.mixture_exchanges import levels_of
 from pseudopost.mixture_sweeps import Records
 
 pytestmark = pytest.mark.slow
@@ -491,7 +492,8 @@ def test_simulation_based_calibration(varying, monkeypatch):
             mean += Z[:, 0] * slope[j]
             true |= {"slope": slope[j : j + 1], "scale": scale[j : j + 1]}
         log_y = rng.normal(mean, true["sigma"][k])
-        data = Records(log_y, own, np.ones(n), 0.05, Z)
+        levels = levels_of(own, np.array([[-own[:, 1].mean(), 1]]))
+        data = Records(log_y, own, np.ones(n), 0.05, Z, levels)
         bar = tqdm(disable=True)
         found, _, _ = sample(data, K, 8 * thinned, 60, 1, j, 1, bar, lambda _: {})
         draws = {name: values[0, 7::8] for name, values in found.items()}

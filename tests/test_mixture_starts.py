@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from mixtures import two_groups
 
+from pseudopost.mixture_chains import run
 from pseudopost.mixture_starts import expectation_maximization, start
-from pseudopost.mixture_sweeps import Records, draw_of, run
+from pseudopost.mixture_sweeps import Records, draw_of
 
 pytestmark = pytest.mark.slow
 

@@ -9,6 +9,7 @@ from scipy import stats
 
 from pseudopost import mixture_sweeps as sweeps
 from pseudopost.compiled import compiled
+from pseudopost.mixture_chains import run
 from pseudopost.mixture_starts import start
 
 pytestmark = pytest.mark.slow
@@ -242,11 +243,32 @@ def test_conjugate_normal_of_the_coefficients():
     np.testing.assert_allclose(mean, np.linalg.solve(P, push), rtol=1e-12)
 
 
-@pytest.mark.parametrize("all_count", [True, False])
-def test_cross_products_by_component(all_count):
+def sparse(n=40, R=7):
+    """A matrix with at most 3 of 7 values that are not 0 in a row; one has none."""
     rng = np.random.default_rng(9)
-    y, X = rng.normal(9, 1, size=40), rng.normal(size=(40, 3))
-    data = sweeps.Records(y, X, np.ones(40), 0.05)
+    X = rng.normal(size=(n, R)) * (rng.random((n, R)).argsort(axis=1) < 3)
+    X[4], X[5, :2] = 0, 0
+    return X
+
+
+def test_rows_of_what_is_not_zero():
+    X = sparse()
+    rows = sweeps.rows_of(X)
+    assert rows.place.shape == rows.value.shape == (40, 3)
+    again = np.zeros_like(X)
+    for i, count in enumerate(rows.count):
+        again[i, rows.place[i, :count]] = rows.value[i, :count]
+    np.testing.assert_array_equal(again, X)
+    assert len(sweeps.rows_of(X[:, :5]).count) == 0  # more than half
+
+
+@pytest.mark.parametrize("all_count", [True, False])
+@pytest.mark.parametrize("by_rows", [True, False])
+def test_cross_products_by_component(all_count, by_rows):
+    rng, X = np.random.default_rng(9), sparse()
+    y = rng.normal(9, 1, size=40)
+    rows = {"rows": sweeps.rows_of(X)} if by_rows else {}
+    data = sweeps.Records(y, X, np.ones(40), 0.05, **rows)
     z = rng.choice([0, 2, 3] if all_count else [-1, 0, 2, 3], size=40)
     gram = X.T @ X if all_count else np.empty((0, 0))
     found = sweeps.products_by_component(*sweeps.by_component(z, 5), data, gram)
@@ -439,7 +461,7 @@ def weighted():
 
 def swept(data, seed, K=4, extra=0.0, n_sweeps=20):
     state = start(data, K, min(K, 2), 1)
-    sweeps.run(data, state, extra, n_sweeps, np.random.default_rng(seed))
+    run(data, state, extra, n_sweeps, np.random.default_rng(seed))
     return state
 
 
@@ -454,7 +476,7 @@ def test_sweeps_go_on_where_they_were(weighted):
     whole = swept(weighted, 1, n_sweeps=20)
     state, rng = start(weighted, 4, 2, 1), np.random.default_rng(1)
     for _ in range(2):
-        sweeps.run(weighted, state, 0.0, 10, rng)
+        run(weighted, state, 0.0, 10, rng)
     for a, b in zip(whole, state, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -501,7 +523,7 @@ def test_a_draw_is_a_copy(weighted):
     state = swept(weighted, 1)
     kept = sweeps.draw_of(state)
     before = {name: np.copy(value) for name, value in kept.items()}
-    sweeps.run(weighted, state, 0.0, 5, np.random.default_rng(1))
+    run(weighted, state, 0.0, 5, np.random.default_rng(1))
     for name, value in kept.items():
         np.testing.assert_array_equal(value, before[name])
 
@@ -513,7 +535,7 @@ def test_larger_shapes_give_more_components_records(weights):
         state, rng = start(data, 10, 2, 1), np.random.default_rng(8)
         sizes = []
         for _ in range(200):
-            sweeps.run(data, state, extra, 5, rng)
+            run(data, state, extra, 5, rng)
             sizes.append((state.size > 0).sum())
         means.append(np.mean(sizes))
     assert means[0] + 1 < means[1]

@@ -80,6 +80,7 @@ MIXTURE = CLASSES[:1]
 CHANGES = {
     "start": ("mixture_starts", "max_steps=100", "max_steps=101", MIXTURE),
     "sweep": ("mixture_sweeps", "TURNS = 4", "TURNS = 5", MIXTURE),
+    "exchange": ("mixture_exchanges", "BELOW, LARGE = 5", "BELOW, LARGE = 6", MIXTURE),
     "chains": ("mixture_chains", "ADDED = (3.0", "ADDED = (4.0", MIXTURE),
     "mixture": ("mixture", "default_chains = 5", "default_chains = 3", MIXTURE),
     "sampler": ("synthesizers", "save_warmup=False", "save_warmup=True", CLASSES),

@@ -12,9 +12,9 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pseudopost as pp
-from pseudopost.mixture_chains import WIDE, residual_sd
+from pseudopost.mixture_chains import WIDE, residual_sd, run
 from pseudopost.mixture_starts import start
-from pseudopost.mixture_sweeps import Records, draw_of, log_half_t, normal_mixture, run
+from pseudopost.mixture_sweeps import Records, draw_of, log_half_t, normal_mixture
 
 COLOURS = pp.plots.PALETTE
 QUARTER = Path(__file__).parents[2] / "data" / "ce2016q1.csv.gz"
