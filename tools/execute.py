@@ -62,6 +62,8 @@ LONG = {
     "ce-income",
     "pairwise-weights",
     "tuning-weights",
+    "whack-a-mole",
+    "your-own-data",
 }
 LONG_PROFILE = os.environ.get("PSEUDOPOST_LONG_PROFILE", PROFILE)
 

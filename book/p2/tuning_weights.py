@@ -149,6 +149,59 @@ def shown_in_plane(both):
     return table.rename(columns={ERROR: "error (%)", DISTANCE: "distance (%)"})
 
 
+def one_by_one(z):
+    """Means and largest incomes of synthetic files, taken one by one."""
+    means, largest = z.mean(axis=1), z.max(axis=1)
+    return {
+        "lowest mean": means.min(),
+        "median of the means": np.median(means),
+        "average of the means": means.mean(),
+        "highest mean": means.max(),
+        "largest income": largest.max(),
+        "its share of that file (%)": 100 * (largest / z.sum(axis=1)).max(),
+    }
+
+
+def steps_by_file(risk_by_file):
+    """What c and g change in the risks of each file."""
+    by_name = risk_by_file.swaplevel()
+    steps = {
+        f"{name} less {base}": by_name.loc[name] - by_name.loc[base]
+        for base, (_, *others) in FAMILIES.items()
+        for name in others
+    }
+    columns = ["mean", "riskiest 1%", "99% quantile", "largest"]
+    return pd.concat(steps)[columns].map("{:z.4f}".format)
+
+
+def error_of_means(errors):
+    """Standard errors of means over files, from those by file and name."""
+    table = pd.DataFrame(errors).T.groupby(level=1, sort=False)
+    return table.agg(lambda by_file: np.sqrt(np.sum(by_file**2)) / len(by_file))
+
+
+def error_of_step(error, variant, base):
+    """Standard errors of the differences of two independent fits."""
+    return np.hypot(error.loc[variant], error.loc[base])
+
+
+def steps_with_error(plane, error):
+    """What c and g change, and P's step from Unweighted, with two standard errors."""
+    pairs = [(name, names[0]) for names in FAMILIES.values() for name in names[1:]]
+    pairs += [(PG, MG), (PC, MC), (P, M), (P, "Unweighted"), ("Scalar, 0.27", P)]
+    digits = dict.fromkeys((ERROR, DISTANCE), 2)
+    rows = {
+        f"{variant}, less {base}": {
+            column: f"{plane.loc[variant, column] - plane.loc[base, column]:+.{d}f} "
+            f"({2 * error_of_step(error, variant, base)[column]:.{d}f})"
+            for column in plane
+            for d in [digits.get(column, 4)]
+        }
+        for variant, base in pairs
+    }
+    return pd.DataFrame(rows).T
+
+
 def nearly_empty(study, name, limit=0.001, draws=100):
     """Records drawn from components of a small share, and how wide these are."""
     posterior = study.fits[name]["posterior"].to_dataset()
@@ -301,10 +354,15 @@ def numbers_of_risks(risk):
     return found
 
 
-def numbers_of_plane(plane):
-    """Coordinates of the variants."""
+def numbers_of_plane(plane, error):
+    """Coordinates of the variants, and two standard errors of what c and g do."""
     labels = "m p pc pg o3 o4 s u"
+    steps = {"pc": (PC, P), "pg": (PG, P), "mc": (MC, M), "mg": (MG, M)}
     return {
+        f"sure-{short}-{label}": 2 * error_of_step(error, *pair)[measure]
+        for label, pair in steps.items()
+        for short, measure in (("mean", MEAN_RISK), ("tail", TAIL_RISK), ("err", ERROR))
+    } | {
         **by_label("err", plane[ERROR], labels),
         **by_label("risk", plane[MEAN_RISK], labels),
         **by_label("tail", plane[TAIL_RISK], labels),
@@ -375,8 +433,8 @@ def show_risks(risk, family):
     ax.legend(loc="upper right")
 
 
-def show_plane(plane, points):
-    """Variants by two errors and two risks; small dots are single files."""
+def show_plane(plane, points, error):
+    """Variants by two errors and two risks, single files, and errors between fits."""
     marks = {"Marginal": "o", "Pairwise": "o", "c = 1.5": "^", "g = 0.1": "s"}
     marks |= {"order 3": "P", "order 4": "X", "Unweighted": "D", "0.27": "*"}
     fig, axes = plt.subplots(2, 2, figsize=(9.5, 8), layout="constrained")
@@ -385,6 +443,14 @@ def show_plane(plane, points):
         for name, row in plane.iterrows():
             cloud = points.xs(name, level=1)
             ax.plot(cloud[x], cloud[y], ".", color=colour_of(name), alpha=0.45)
+            ax.errorbar(
+                row[x],
+                row[y],
+                xerr=2 * error.loc[name, x],
+                yerr=2 * error.loc[name, y],
+                color="black",
+                linewidth=0.8,
+            )
             ax.plot(
                 row[x],
                 row[y],

@@ -9,6 +9,7 @@ import pandas as pd
 from scipy import special
 
 import pseudopost as pp
+from companion import standard_error
 
 COLOURS = pp.plots.PALETTE
 # P2, Table 5, coefficient of not earning: estimate, low, high.
@@ -136,6 +137,27 @@ def noise_of_synthesis(each):
 
 
 # Measures
+
+
+def between_fits(study, main, full):
+    """Standard errors of means over files, from the five chains of each fit.
+
+    Parameters
+    ----------
+    study : Study
+    main, full : dict
+        By release: pMSE ratios of its files, with main effects and interactions.
+    """
+    rows = {
+        name: {
+            "largest |F* - F|": [pp.ecdf_distance(study.y, z).largest for z in files],
+            "pMSE ratio, main effects": main[name],
+            "pMSE ratio, interactions": full[name],
+            "mean risk": [study.risk_of(z[None]).mean() for z in files],
+        }
+        for name, files in study.z.items()
+    }
+    return pd.DataFrame(rows).map(standard_error)
 
 
 def rare_ratio(y, released, predictors, shift):
@@ -579,17 +601,26 @@ def tail_claims(indicator_refused, far):
     }
 
 
-def order_claim(pmse, distance):
-    """Judge the order of the three synthesizers, each by a factor of 1.3."""
+def order_claim(pmse, distance, error):
+    """Judge the order of the three synthesizers, each by a factor of 1.3.
+
+    The differences are also larger than two standard errors between fits.
+    """
     order = ["Unweighted", "Pairwise", "Marginal"]
     ratios = pmse.loc[order, "interactions"]
+    judged = {
+        "pMSE ratio, interactions": ratios,
+        "largest |F* - F|": distance.loc[order, "largest"],
+    }
     return {
         "Unweighted, Pairwise, Marginal in order": (
             "ratios " + ", ".join(f"{v:.1f}" for v in ratios),
             all(
-                1.3 * better < worse
-                for values in (ratios, distance.loc[order, "largest"])
-                for better, worse in pairwise(values)
+                1.3 * values[better] < values[worse]
+                and values[worse] - values[better]
+                > 2 * np.hypot(*error.loc[measure, [better, worse]])
+                for measure, values in judged.items()
+                for better, worse in pairwise(order)
             ),
         )
     }

@@ -528,3 +528,57 @@ def test_claims_bring_all_together(toy, weights, incomes, raw, average, error, r
         "P2-Claim22",
         "P2-Claim27",
     ]
+
+
+# Errors between fits
+
+
+def test_standard_errors_of_means_over_files():
+    errors = {
+        (1, "A"): pd.Series({"x": 3.0, "y": 0.0}),
+        (2, "A"): pd.Series({"x": 4.0, "y": 2.0}),
+        (1, "B"): pd.Series({"x": 1.0, "y": 1.0}),
+        (2, "B"): pd.Series({"x": 0.0, "y": 1.0}),
+    }
+    found = tuning.error_of_means(errors)
+    expected = pd.DataFrame({"A": [2.5, 1], "B": [0.5, np.sqrt(0.5)]}, ["x", "y"]).T
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_steps_come_with_two_standard_errors():
+    names = [*tuning.FAMILIES[P], *tuning.FAMILIES[M], "Unweighted", "Scalar, 0.27"]
+    plane = pd.DataFrame(
+        {tuning.MEAN_RISK: np.arange(8) / 100, tuning.ERROR: np.arange(8) ** 2.0}, names
+    )
+    error = pd.DataFrame({tuning.MEAN_RISK: 0.003, tuning.ERROR: 0.4}, names)
+    error.loc[PC] = 0.004, 0.3
+    steps = tuning.steps_with_error(plane, error)
+    assert steps.loc[f"{PC}, less {P}"].tolist() == [
+        "+0.0100 (0.0100)",
+        "+1.00 (1.00)",
+    ]
+    assert steps.loc[f"{P}, less Unweighted", tuning.MEAN_RISK] == "-0.0600 (0.0085)"
+    assert len(steps) == 9
+
+
+def test_steps_by_file():
+    risk = pd.DataFrame(
+        {
+            "mean": [0.2, 0.25, 0.3],
+            "riskiest 1%": 0.5,
+            "99% quantile": 0.4,
+            "above 0.4 (%)": 1.0,
+            "largest": 0.9,
+        },
+        pd.MultiIndex.from_product([["file 1"], [P, PC, PG]]),
+    )
+    marginal = risk.rename({P: M, PC: MC, PG: MG}, level=1)
+    steps = tuning.steps_by_file(pd.concat([risk, marginal]))
+    assert steps.loc[(f"{PG} less {P}", "file 1"), "mean"] == "0.1000"
+    assert steps.loc[(f"{MC} less {M}", "file 1"), "mean"] == "0.0500"
+
+
+def test_files_are_described_one_by_one():
+    z = np.array([[1.0, 3.0], [2.0, 8.0], [1.0, 1.0]])
+    found = tuning.one_by_one(z)
+    assert list(found.values()) == [1, 2, pytest.approx(8 / 3), 5, 8, 80]

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -385,11 +387,30 @@ def test_tail_claims():
 
 def test_order_claim(distance):
     pmse = pd.DataFrame({"interactions": [1.0, 2.0, 4.0]}, index=RELEASES[:3])
-    assert all(verdicts(utility.order_claim(pmse, distance)).values())
+    measures = ["pMSE ratio, interactions", "largest |F* - F|"]
+    small = pd.DataFrame(1e-4, index=measures, columns=RELEASES[:3])
+    assert all(verdicts(utility.order_claim(pmse, distance, small)).values())
     close = set_to(pmse, "Marginal", "interactions", 2.5)
-    assert not any(verdicts(utility.order_claim(close, distance)).values())
+    assert not any(verdicts(utility.order_claim(close, distance, small)).values())
     swapped = set_to(distance, "Marginal", "largest", 0.02)
-    assert not any(verdicts(utility.order_claim(pmse, swapped)).values())
+    assert not any(verdicts(utility.order_claim(pmse, swapped, small)).values())
+    for measure in measures:
+        large = set_to(small, measure, "Pairwise", 0.6)
+        assert not any(verdicts(utility.order_claim(pmse, distance, large)).values())
+
+
+def test_errors_between_fits():
+    study = SimpleNamespace(
+        y=np.arange(5.0),
+        z={"A": np.arange(50.0).reshape(10, 5) / 10},
+        risk_of=lambda z: z[0] / 10,
+    )
+    ratios = {"A": np.repeat([1.0, 2.0, 3.0, 4.0, 5.0], 2)}
+    found = utility.between_fits(study, ratios, {"A": 2 * ratios["A"]})["A"]
+    assert found["pMSE ratio, main effects"] == pytest.approx(np.sqrt(2.5 / 5))
+    assert found["pMSE ratio, interactions"] == pytest.approx(2 * np.sqrt(2.5 / 5))
+    assert found["mean risk"] == pytest.approx(0.1 * np.sqrt(2.5 / 5))
+    assert found["largest |F* - F|"] > 0
 
 
 def test_draws_claim():
