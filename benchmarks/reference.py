@@ -24,6 +24,7 @@ import pseudopost as pp
 STORE = Path("data/reference_posteriors.json")
 # File, seed, K, varying columns, and whether the weights are P2's.
 PAIRS = {
+    "simulated file": ("lognormal_mixture", 1, 3, None, False),
     "shared slopes": ("ce2016q1", 1, 2, VARYING, False),
     "shared slopes, pairwise": ("ce2016q1", 1, 2, VARYING, True),
 }

@@ -1,19 +1,15 @@
 """Fits of the mixture against posteriors that NUTS drew, stored with their errors."""
 
 import json
-import sys
 from pathlib import Path
 
 import arviz as az
 import numpy as np
 import pandas as pd
 import pytest
-
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
 from reference import PAIRS, made
 
+ROOT = Path(__file__).parents[1]
 STORED = json.loads((ROOT / "data" / "reference_posteriors.json").read_text())
 pair = pytest.mark.parametrize("name", PAIRS)
 
