@@ -42,7 +42,7 @@ def test_the_reference_is_of_the_pair_that_is_fitted(name):
 def test_a_fit_is_the_reference(name, monkeypatch):
     monkeypatch.chdir(ROOT)
     synthesizer, weights = made(name)
-    fit = synthesizer.fit(weights, draws=200, random_seed=1, progressbar=False)
+    fit = synthesizer.fit(weights, random_seed=1, progressbar=False)
     judged = fit["label_invariant"].to_dataset()
     ours = {
         "mean": judged.mean(("chain", "draw")),
