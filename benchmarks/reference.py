@@ -40,7 +40,7 @@ def main():
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--accept", type=float, default=0.9)
+    parser.add_argument("--accept", type=float, default=0.95)
     args = parser.parse_args()
     synthesizer, weights = made(args.pair)
     fit, seconds = sampled(synthesizer, weights, args)

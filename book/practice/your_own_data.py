@@ -79,7 +79,7 @@ def write_example(path):
 def sizes_of_example(*sizes):
     """Return the settings as they are, or those of a small run of the book."""
     say_if_small()
-    return by_profile((4, 200, 200), sizes)
+    return by_profile((2, 100, 100), sizes)
 
 
 def read_as_text(path):

@@ -331,7 +331,7 @@ def test_claims_can_fail(overview):
 
 @pytest.mark.parametrize(
     ("profile", "sizes"),
-    [("class", (4, 200, 200)), ("book", (6, 400, 300)), ("paper", (6, 400, 300))],
+    [("class", (2, 100, 100)), ("book", (6, 400, 300)), ("paper", (6, 400, 300))],
 )
 def test_the_example_is_smaller_in_a_small_run_and_says_so(
     monkeypatch, capsys, profile, sizes
