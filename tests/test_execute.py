@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
@@ -124,6 +126,14 @@ def test_stale_outputs_and_pages_are_forgotten_and_others_kept(book):
     assert not execute.is_kept(first)
     assert execute.is_kept(second)
     assert not page.exists()
+
+
+def test_chapters_of_the_same_code_are_stored_side_by_side(book):
+    execute.forget_stale()
+    paths = [execute.BOOK / "p1" / f"words{j}.ipynb" for j in range(8)]
+    notebook = new_notebook(cells=[new_markdown_cell("words")])
+    with ThreadPoolExecutor(len(paths)) as pool:
+        list(pool.map(lambda path: execute.keep(deepcopy(notebook), path), paths))
 
 
 @pytest.mark.slow

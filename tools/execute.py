@@ -23,6 +23,7 @@ from threading import Lock, Thread
 
 import nbformat
 import pandas as pd
+from filelock import FileLock
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from jupyter_core.utils import ensure_event_loop
@@ -122,12 +123,14 @@ def inputs_of(path):
 
 @contextmanager
 def outputs():
-    """Open the executed chapters, where the build of the book looks for them."""
-    cache = get_cache(BUILD / ".jupyter_cache")
-    try:
-        yield cache
-    finally:
-        cache.db.dispose()
+    """Open the executed chapters, one at a time, where the build looks for them."""
+    BUILD.mkdir(exist_ok=True)
+    with FileLock(BUILD / "outputs.lock"):
+        cache = get_cache(BUILD / ".jupyter_cache")
+        try:
+            yield cache
+        finally:
+            cache.db.dispose()
 
 
 def forget_stale():
@@ -142,7 +145,6 @@ def forget_stale():
     for path in CHAPTERS:
         if known.get(path.stem) != now[path.stem]:
             forget_page(path)
-    BUILD.mkdir(exist_ok=True)
     INPUTS.write_text(json.dumps(now, indent=1))
 
 
