@@ -14,7 +14,7 @@ from pseudopost.mixture_sweeps import draw_of, sweep
 # Sweeps for each step of tuning, for each draw at first, and for each at most: under
 # weights, and with weights of 1, where a sweep takes less time and components come and
 # go more slowly.
-SWEEPS, SWEEPS_UNWEIGHTED = (10, 5, 40), (60, 30, 240)
+SWEEPS, SWEEPS_UNWEIGHTED = (10, 5, 40), (60, 30, 480)
 # Sizes of what is added to the Dirichlet shapes in the first half of tuning, in order,
 # for a chain that starts from one component.
 ADDED = (3.0, 1.5, 0.8, 0.4, 0.2, 0.1)
@@ -78,9 +78,10 @@ def added_to_shapes(K, occupied, tune):
 def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
     """Run all chains; the result does not depend on the number of cores.
 
-    If the draws say too little, they count as tuning, and new ones follow with twice
-    the sweeps between them, or four times if more than half of what is wanted is
-    missing, until they are enough or the sweeps are the most.
+    If the draws say too little, the chains go on with twice the sweeps a draw, or four
+    times if more than half of what is wanted is missing, until they are enough or the
+    sweeps are the most. The first draws then count as tuning. Of later ones every
+    second or fourth stays, and new ones take the places of the others.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
                 bar.update()
         return state, rng
 
-    def go_on(state, rng, sweeps):
+    def go_on(state, rng, sweeps, draws):
         kept = []
         for _ in range(draws):
             if stopped.is_set():
@@ -138,17 +139,28 @@ def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
             raise
         return [task.result() for task in tasks]
 
-    def drawn(sweeps):
-        by_chain = side_by_side(go_on, [(*place, sweeps) for place in places])
+    def drawn(sweeps, draws):
+        calls = [(*place, sweeps, draws) for place in places]
+        by_chain = side_by_side(go_on, calls)
         found = {name: np.stack([r[name] for r in by_chain]) for name in by_chain[0]}
         return found, judged(found)
+
+    def with_new(found, stay, sweeps):
+        old = [{name: v[:, stay] for name, v in values.items()} for values in found]
+        new = draws - old[0]["gamma"].shape[1]
+        bar.total += chains * new
+        return [
+            {name: np.concatenate([a[name], b[name]], axis=1) for name in a}
+            for a, b in zip(old, drawn(sweeps, new), strict=True)
+        ]
 
     with ThreadPoolExecutor(cores) as pool:
         seeds = np.random.SeedSequence(seed).spawn(chains)
         places = side_by_side(begin, enumerate(seeds))
-        found = drawn(sweeps)
+        found, first = drawn(sweeps, draws), True
         while sweeps < most and not (part := share_of_wanted(found[1])) >= 1:
-            sweeps = min(sweeps * (2 if part > 0.5 else 4), most)
-            bar.total += chains * draws
-            found = drawn(sweeps)
+            factor = min(2 if part > 0.5 else 4, most // sweeps)
+            stay = slice(draws if first else draws % factor + factor - 1, None, factor)
+            sweeps, first = sweeps * factor, False
+            found = with_new(found, stay, sweeps)
     return *found, sweeps

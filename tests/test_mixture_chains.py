@@ -178,16 +178,45 @@ def test_sweeps_by_draw(data, counted, at, tuning, each):
 
 
 @pytest.mark.slow
-def test_draws_that_say_too_little_count_as_tuning(data, counted):
+def test_first_draws_that_say_too_little_count_as_tuning(data, counted):
     bar = Bar(total=3 * (20 + 4))
     found, judged, sweeps = sampled(data, bar, draws=20, judged=stuck)
     assert sweeps == 40
-    for_each = 4 * 10 + 20 * (5 + 20)
-    assert sum(counted) == 3 * (for_each + 20 * 40)
+    before = 4 * 10 + 20 * 5
+    assert sum(counted) == 3 * (before + 20 * 40)
     assert bar.done == bar.total == len(counted)
     assert judged["x"].shape == (3, 20)
-    expected = 1 + for_each + 40 * np.arange(1, 21)
+    expected = 1 + before + 40 * np.arange(1, 21)
     np.testing.assert_array_equal(found["gamma"], np.tile(expected, (3, 1)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("draws", "parts", "at"),
+    [
+        # Sweeps between the last of the first draws and each of those that are left.
+        (7, [0.6, 0.6, 1.0], [30, 50, 70, 90, 110, 130, 150]),
+        (8, [0.4, 0.6, 0.0], [40, 80, 120, 160, 200, 240, 280, 320]),
+        (1, [0.6, 0.6, 0.6], [10 + 20 + 40]),
+        (3, [0.6, 0.4], [10 + 10 + 10 + 40 * j for j in (1, 2, 3)]),
+    ],
+)
+def test_later_draws_are_thinned(data, counted, monkeypatch, draws, parts, at):
+    said = iter(parts)
+    monkeypatch.setattr(mixture_chains, "share_of_wanted", lambda judged: next(said))
+    bar = Bar(total=3 * draws)
+    found, judged, _ = sampled(
+        data,
+        bar,
+        draws=draws,
+        tune=0,
+        judged=lambda found: {"copy": found["gamma"], "x": found["pi"]},
+    )
+    expected = np.tile(1 + 5 * draws + np.array(at), (3, 1))
+    np.testing.assert_array_equal(found["gamma"], expected)
+    np.testing.assert_array_equal(judged["copy"], expected)
+    assert {v.shape[:2] for v in [*found.values(), *judged.values()]} == {(3, draws)}
+    assert bar.done == bar.total
 
 
 @pytest.mark.slow
