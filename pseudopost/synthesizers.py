@@ -25,6 +25,7 @@ from pseudopost import cache, compiled, convergence
 from pseudopost._checks import aligned, as_count, as_flag, as_seed, as_vector
 from pseudopost._source import digest_of_class, origin_of_class
 from pseudopost.fits import Fit
+from pseudopost.importance import MIN_DRAWS, resampled
 from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
 
 PACKAGES = ("pseudopost", "pymc", "pytensor", "nutpie", "numba", "numpy")
@@ -367,11 +368,7 @@ class Synthesizer(ABC):
         3
         """
         self._check_unchanged()
-        n = len(self.y)
-        weights = aligned(
-            np.ones(n) if weights is None else weights, "weights", self.index, "y"
-        )
-        weights = as_vector(weights, "weights", length=n, low=0, high=1)
+        weights = self._as_weights(np.ones(len(self.y)) if weights is None else weights)
         settings = {
             "draws": as_count(draws, "draws", low=4, high=10**7),
             "tune": as_count(tune, "tune", high=10**7),
@@ -400,11 +397,96 @@ class Synthesizer(ABC):
         fit["constant_data"] = (
             fit["constant_data"].to_dataset().assign_coords(self._labels())
         )
-        if fit.attrs["not_converged"]:
-            warnings.warn(
-                fit.attrs["not_converged"], convergence.ConvergenceWarning, stacklevel=2
-            )
+        _warn_of(fit)
         return fit
+
+    def resample(self, fit, weights, random_seed=None):
+        r"""Turn a fit into one under weights near its own, without sampling again.
+
+        The ratio of the two pseudo posteriors at a draw,
+        :math:`\exp \sum_i (\alpha'_i - \alpha_i) \log p(y_i \mid \theta_s)` by default,
+        says how often the draw should be there. The ratios are smoothed (Pareto
+        smoothed importance sampling), and each chain is resampled by them.
+
+        Parameters
+        ----------
+        fit : xarray.DataTree
+            From :meth:`fit`.
+        weights : array-like, shape (n,)
+            Other record weights in [0, 1].
+        random_seed : int, optional
+            Seed from 0 to 2**63 - 1; by default a new one from the operating system.
+
+        Returns
+        -------
+        xarray.DataTree
+            As from :meth:`fit`, with as many draws, some of them more than once, and
+            the attributes ``k_hat``, the shape of the tail of the ratios, and
+            ``resampling_seed``.
+
+        Raises
+        ------
+        ValueError
+            If a weight is missing, not finite or outside [0, 1], `fit` comes from
+            another model or other data or has fewer than 25 draws, or the weights are
+            too far: k-hat above 0.7, or above :math:`1 - 1 / \log_{10} S` for S draws.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As :meth:`fit`, of what is left: copies of a draw say nothing new.
+
+        References
+        ----------
+        Book: :ref:`near-weights`.
+
+        Examples
+        --------
+        >>> import pseudopost as pp
+        >>> synthesizer = pp.PoissonSynthesizer([2, 4, 9])
+        >>> fit = synthesizer.fit([1, 1, 0.5])
+        >>> near = synthesizer.resample(fit, [1, 1, 0.4])
+        >>> bool(near["posterior"]["mu"].mean() < fit["posterior"]["mu"].mean())
+        True
+        """
+        log_likelihood = self.log_likelihood(fit).to_numpy()
+        weights, seed = self._as_weights(weights), as_seed(random_seed)
+        old = fit["constant_data"]["weights"].to_numpy()
+        if log_likelihood[..., 0].size < MIN_DRAWS:
+            raise ValueError(
+                f"fit must have at least {MIN_DRAWS} draws, of all chains; got "
+                f"{log_likelihood[..., 0].size}"
+            )
+        change = self._terms(log_likelihood, weights) - self._terms(log_likelihood, old)
+        chosen, k_hat, limit = resampled(change.sum(axis=-1), seed)
+        if not k_hat <= limit:
+            raise ValueError(
+                f"weights must be near those of fit, k-hat at most {limit:.2f} for "
+                f"{chosen.size} draws; got {k_hat:.2f}: fit them"
+            )
+        place = xr.DataArray(chosen, dims=("chain", "draw"))
+        chain = xr.DataArray(np.arange(len(chosen)), dims="chain")
+        groups = {name: group.to_dataset() for name, group in fit.children.items()}
+        for name, group in groups.items():
+            if "draw" in group.dims:
+                at = {
+                    dim: group[dim] for dim in ("chain", "draw") if dim in group.coords
+                }
+                moved = group.drop_vars(at).isel(chain=chain, draw=place)
+                groups[name] = moved.assign_coords(at)
+        groups["constant_data"] = groups["constant_data"].assign(
+            weights=("record", weights)
+        )
+        near = Fit.of(xr.DataTree.from_dict(groups))
+        near.attrs = {**fit.attrs, "k_hat": k_hat, "resampling_seed": seed}
+        near.attrs.pop("synthesis_seeds", None)
+        near.attrs["not_converged"] = convergence.problems(near, self.judged_group)
+        _warn_of(near)
+        return near
+
+    def _as_weights(self, weights):
+        weights = aligned(weights, "weights", self.index, "y")
+        return as_vector(weights, "weights", length=len(self.y), low=0, high=1)
 
     def _labels(self):
         """Coordinates of the records, whatever the index and its levels are called."""
@@ -506,16 +588,15 @@ class Synthesizer(ABC):
         True
         """
         log_likelihood = self.log_likelihood(fit)
-        values = log_likelihood.to_numpy()
         weights = fit["constant_data"]["weights"].to_numpy()
+        terms = self._terms(log_likelihood.to_numpy(), weights)
+        return log_likelihood.copy(data=terms)
+
+    def _terms(self, values, weights):
         if type(self).record_term is Synthesizer.record_term:  # nothing to compile
             zeros = np.zeros_like(values)
-            terms = np.multiply(values, weights, out=zeros, where=weights > 0)
-        else:
-            terms = compiled.once(self.model, "terms", self._compile_terms)(
-                values, weights
-            )
-        return log_likelihood.copy(data=terms)
+            return np.multiply(values, weights, out=zeros, where=weights > 0)
+        return compiled.once(self.model, "terms", self._compile_terms)(values, weights)
 
     def _compile_terms(self):
         log_likelihood, weights = pt.dtensor3("log_likelihood"), pt.dvector("weights")
@@ -591,3 +672,11 @@ class Synthesizer(ABC):
                 f"fit must come from this {type(self).__name__}, with the same data; "
                 f"it comes from {theirs}"
             )
+
+
+def _warn_of(fit):
+    """Warn whoever called a method that made a fit, if something is wrong with it."""
+    if fit.attrs["not_converged"]:
+        warnings.warn(
+            fit.attrs["not_converged"], convergence.ConvergenceWarning, stacklevel=3
+        )

@@ -65,6 +65,7 @@ CALLS = {
         "shift": 1.0,
     },
     "Synthesizer.fit": {"weights": UNIT, **SAMPLING, **QUIET},
+    "Synthesizer.resample": {"fit": WEIGHTED, "weights": UNIT, "random_seed": 1},
     "Synthesizer.synthesize": {"fit": FIT, "n_datasets": 2, "random_seed": 1},
     "adjust_draws": {"model": POISSON, "fit": WEIGHTED, "weights": UNIT},
     "adjust_weights": {"weights": UNIT, **LINE},

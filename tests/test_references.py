@@ -21,6 +21,7 @@ WITHOUT_DOI = {
     "Rubin1993": "the journal gave none in 1993",
     "Little1993": "the journal gave none in 1993",
     "Savitsky2022": "the journal gives none",
+    "Vehtari2024": "the journal gives none",
 }
 
 

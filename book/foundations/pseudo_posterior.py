@@ -9,6 +9,15 @@ from scipy import stats
 import pseudopost as pp
 
 COLOURS = pp.plots.PALETTE
+NEAR = (
+    "mean, grid",
+    "mean, resampled",
+    "gap in errors",
+    "sd, grid",
+    "sd, resampled",
+    "k-hat",
+    "answer",
+)
 
 
 def sampled_moments(fit):
@@ -31,6 +40,29 @@ def largest_gaps(agreement, errors):
             (agreement.loc[(name, "PyMC")] - agreement.loc[(name, "grid")]) / error
         ).max()
         for name, error in errors.items()
+    }
+
+
+def near(synthesizer, fit, weights, exact, seed):
+    """What the resampled draws of `fit` say of phi under other weights, and the grid.
+
+    A gap is in Monte Carlo errors.
+    """
+    row = dict.fromkeys(NEAR, np.nan)
+    row |= {"mean, grid": exact[2], "sd, grid": exact[3], "answer": "refused"}
+    try:
+        resampled = synthesizer.resample(fit, weights, random_seed=seed)
+    except ValueError as refusal:
+        if "k-hat" not in str(refusal):
+            raise
+        return row
+    found, error = sampled_moments(resampled)
+    return row | {
+        "mean, resampled": found[2],
+        "gap in errors": (found[2] - exact[2]) / error[2],
+        "sd, resampled": found[3],
+        "k-hat": resampled.attrs["k_hat"],
+        "answer": "with a warning" if resampled.attrs["not_converged"] else "taken",
     }
 
 
