@@ -43,6 +43,20 @@ def run(data, state, extra, sweeps, rng):
         exchange(data, state, rng)
 
 
+def in_c_order(data):
+    """Copy what is not in C order; for each other order `run` would compile anew."""
+    return type(data)(
+        *(
+            in_c_order(value)
+            if isinstance(value, tuple)
+            else np.ascontiguousarray(value)
+            if isinstance(value, np.ndarray)
+            else value
+            for value in data
+        )
+    )
+
+
 def residual_sd(data):
     """Compute the standard deviation of what one regression leaves."""
     design = np.column_stack([data.X, data.Z]) if data.Z.size else data.X
@@ -104,6 +118,7 @@ def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
     """
     each_step, sweeps, most = SWEEPS if data.weights.min() < 1 else SWEEPS_UNWEIGHTED
     stopped, occupied = threading.Event(), occupied_at_start(K, chains)
+    data = in_c_order(data)
 
     def begin(chain, seed):
         rng = np.random.default_rng(seed)

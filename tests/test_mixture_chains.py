@@ -119,6 +119,17 @@ def test_a_seed_determines_the_draws(data):
 
 
 @pytest.mark.slow
+def test_the_order_of_arrays_in_memory_compiles_nothing_and_changes_nothing(data):
+    expected, compiled = drawn(data), mixture_chains.run.signatures
+    strided = np.repeat(data.y, 2)[::2]
+    assert not strided.flags.contiguous
+    rows = data.rows._replace(place=np.asfortranarray(np.zeros((120, 2), dtype=int)))
+    other = data._replace(y=strided, X=np.asfortranarray(data.X), rows=rows)
+    assert_equal(drawn(other), expected)
+    assert mixture_chains.run.signatures == compiled
+
+
+@pytest.mark.slow
 def test_chains_from_the_same_place_differ(data):
     assert len(np.unique(drawn(data, K=1)["gamma"])) == 15
 
