@@ -449,29 +449,28 @@ class Synthesizer(ABC):
         >>> bool(near["posterior"]["mu"].mean() < fit["posterior"]["mu"].mean())
         True
         """
-        log_likelihood = self.log_likelihood(fit).to_numpy()
+        self._check_fit(fit)
         weights, seed = self._as_weights(weights), as_seed(random_seed)
-        old = fit["constant_data"]["weights"].to_numpy()
-        if log_likelihood[..., 0].size < MIN_DRAWS:
+        draws = fit["posterior"].sizes["chain"] * fit["posterior"].sizes["draw"]
+        if draws < MIN_DRAWS:
             raise ValueError(
-                f"fit must have at least {MIN_DRAWS} draws, of all chains; got "
-                f"{log_likelihood[..., 0].size}"
+                f"fit must have at least {MIN_DRAWS} draws, of all chains; got {draws}"
             )
+        log_likelihood = self._pointwise(fit).to_numpy()
+        old = fit["constant_data"]["weights"].to_numpy()
         change = self._terms(log_likelihood, weights) - self._terms(log_likelihood, old)
         chosen, k_hat, limit = resampled(change.sum(axis=-1), seed)
         if not k_hat <= limit:
             raise ValueError(
                 f"weights must be near those of fit, k-hat at most {limit:.2f} for "
-                f"{chosen.size} draws; got {k_hat:.2f}: fit them"
+                f"{draws} draws; got {k_hat:.2f}: fit them"
             )
         place = xr.DataArray(chosen, dims=("chain", "draw"))
         chain = xr.DataArray(np.arange(len(chosen)), dims="chain")
         groups = {name: group.to_dataset() for name, group in fit.children.items()}
         for name, group in groups.items():
             if "draw" in group.dims:
-                at = {
-                    dim: group[dim] for dim in ("chain", "draw") if dim in group.coords
-                }
+                at = {dim: group[dim] for dim in place.dims if dim in group.coords}
                 moved = group.drop_vars(at).isel(chain=chain, draw=place)
                 groups[name] = moved.assign_coords(at)
         groups["constant_data"] = groups["constant_data"].assign(

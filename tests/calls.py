@@ -14,16 +14,16 @@ from matplotlib.figure import Figure
 import pseudopost as pp
 
 
-def by_hand(synthesizer, weights):
+def by_hand(synthesizer, weights, draws=4):
     """Return a fit that was not sampled."""
-    mu = np.linspace(8, 14, 8).reshape(2, 4)
+    mu = np.linspace(8, 14, 2 * draws).reshape(2, draws)
     fit = xr.DataTree.from_dict(
         {
             "posterior": xr.Dataset({"mu": (("chain", "draw"), mu)}),
             "constant_data": xr.Dataset({"weights": ("record", weights)}),
         }
     )
-    sampling = {"draws": 4, "tune": 4, "chains": 2, "random_seed": 1}
+    sampling = {"draws": draws, "tune": 4, "chains": 2, "random_seed": 1}
     fit.attrs = {"model": synthesizer._mark(1), "not_converged": "", **sampling}
     return fit
 
@@ -44,6 +44,7 @@ UNIT = [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
 POISSON = pp.PoissonSynthesizer(Y)
 FIT = by_hand(POISSON, np.ones(6))
 WEIGHTED = by_hand(POISSON, UNIT)
+MANY = by_hand(POISSON, UNIT, draws=20)
 SAMPLING = {"draws": 4, "tune": 4, "chains": 1}
 FILES = [OTHER, Y]
 RATIOS = [*zip(Y, OTHER, strict=True)]
@@ -65,7 +66,7 @@ CALLS = {
         "shift": 1.0,
     },
     "Synthesizer.fit": {"weights": UNIT, **SAMPLING, **QUIET},
-    "Synthesizer.resample": {"fit": WEIGHTED, "weights": UNIT, "random_seed": 1},
+    "Synthesizer.resample": {"fit": MANY, "weights": UNIT, "random_seed": 1},
     "Synthesizer.synthesize": {"fit": FIT, "n_datasets": 2, "random_seed": 1},
     "adjust_draws": {"model": POISSON, "fit": WEIGHTED, "weights": UNIT},
     "adjust_weights": {"weights": UNIT, **LINE},
