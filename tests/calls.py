@@ -21,6 +21,7 @@ def by_hand(synthesizer, weights, draws=4):
         {
             "posterior": xr.Dataset({"mu": (("chain", "draw"), mu)}),
             "constant_data": xr.Dataset({"weights": ("record", weights)}),
+            "sample_stats": xr.Dataset(),
         }
     )
     sampling = {"draws": draws, "tune": 4, "chains": 2, "random_seed": 1}
