@@ -44,6 +44,12 @@ ALL = [
     ("ce2014q1", 1, 6, VARYING),
 ]
 
+COLUMNS = [
+    *("file", "seed", "weights", "n", "R", "K", "varying", "seconds"),
+    *("worst R-hat (of)", "smallest bulk ESS (of)", "sweeps a draw"),
+    "components with records by chain",
+]
+
 
 def main():
     """Print one fit, or a line for each of many."""
@@ -52,16 +58,13 @@ def main():
     print(
         f"{args.chains} chains of {args.tune} + {args.draws} draws, floor "
         f"{args.floor:g}, random seed {args.random_seed}; before that a tiny fit, with "
-        f"what it had to compile, took {first:.1f} s",
+        f"what it had to compile, took {first:.1f} s\n",
         flush=True,
     )
     if not args.all:
         describe(*fitted(args, args.data, args.seed, args.components, args.varying))
         return
-    print(
-        "file | seed | weights | n | R | K | varying | seconds | worst R-hat (of) | "
-        "smallest bulk ESS (of) | sweeps a draw | components with records by chain"
-    )
+    print(f"| {' | '.join(COLUMNS)} |\n{'| --- ' * len(COLUMNS)}|")
     for case in ALL:
         for args.pairwise in (False, True):
             print(one_line(*fitted(args, *case)), flush=True)
@@ -161,16 +164,15 @@ def one_line(told, fit, seconds):
     values = measures(fit)
     rhat, ess = values["R-hat"], values["bulk ESS"]
     worst, least = rhat.fillna(np.inf).idxmax(), ess.fillna(0).idxmin()
-    return " | ".join(
-        [
-            *map(str, told.values()),
-            f"{seconds:.0f}",
-            f"{rhat[worst]:.3f} ({' '.join(worst).strip()})",
-            f"{ess[least]:.0f} ({' '.join(least).strip()})",
-            str(fit["sample_stats"].attrs["sweeps_per_draw"]),
-            components(fit),
-        ]
-    )
+    cells = [
+        *map(str, told.values()),
+        f"{seconds:.0f}",
+        f"{rhat[worst]:.3f} ({' '.join(worst).strip()})",
+        f"{ess[least]:.0f} ({' '.join(least).strip()})",
+        str(fit["sample_stats"].attrs["sweeps_per_draw"]),
+        components(fit),
+    ]
+    return f"| {' | '.join(cells)} |"
 
 
 def describe(told, fit, seconds):

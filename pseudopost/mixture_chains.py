@@ -14,7 +14,7 @@ from pseudopost.mixture_sweeps import draw_of, sweep
 # Sweeps for each step of tuning, for each draw at first, and for each at most: under
 # weights, and with weights of 1, where a sweep takes less time and components come and
 # go more slowly.
-SWEEPS, SWEEPS_UNWEIGHTED = (10, 5, 40), (60, 30, 480)
+SWEEPS, SWEEPS_UNWEIGHTED = (10, 5, 160), (60, 30, 480)
 # Sizes of what is added to the Dirichlet shapes in the first half of tuning, in order,
 # for a chain that starts from one component.
 ADDED = (3.0, 1.5, 0.8, 0.4, 0.2, 0.1)

@@ -169,6 +169,7 @@ def test_an_exception_stops_all_chains(data, error, cores):
 @pytest.fixture
 def counted(monkeypatch):
     """Chains that do nothing but count their sweeps; what they are called with."""
+    monkeypatch.setattr(mixture_chains, "SWEEPS", (10, 5, 40))
     calls = []
 
     def run(data, state, extra, sweeps, rng):
@@ -250,7 +251,8 @@ def test_sweeps_grow_with_what_is_missing(data, counted, monkeypatch, parts, exp
 
 
 @pytest.mark.slow
-def test_what_is_judged_goes_with_its_draw(data):
+def test_what_is_judged_goes_with_its_draw(data, monkeypatch):
+    monkeypatch.setattr(mixture_chains, "SWEEPS", (10, 5, 40))
     found, judged, sweeps = sampled(
         data, draws=20, judged=lambda found: stuck(found) | {"copy": found["gamma"]}
     )
