@@ -1,6 +1,7 @@
 """Chains over the mixture, from dispersed starts and side by side."""
 
 import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import numpy as np
@@ -89,6 +90,37 @@ def added_to_shapes(K, occupied, tune):
     return np.r_[help_needed * np.array(ADDED)[stage], np.zeros(tune - half)]
 
 
+def side_by_side(tasks, workers):
+    """Run generators to their ends, a step of each in turn; return their values.
+
+    All are then done at about the same time, whatever the number of workers. After an
+    error or an interrupt none begins another step.
+    """
+    waiting, values, stopped = deque(enumerate(tasks)), {}, threading.Event()
+
+    def work():
+        while waiting and not stopped.is_set():
+            try:
+                place, task = waiting.popleft()
+            except IndexError:  # another worker was faster
+                return
+            try:
+                next(task)
+            except StopIteration as end:
+                values[place] = end.value
+            else:
+                waiting.append((place, task))
+
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for worker in as_completed([pool.submit(work) for _ in range(workers)]):
+                worker.result()
+        except BaseException:
+            stopped.set()
+            raise
+    return [values[place] for place in sorted(values)]
+
+
 def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
     """Run all chains; the result does not depend on the number of cores.
 
@@ -117,46 +149,34 @@ def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
         For each draw.
     """
     each_step, sweeps, most = SWEEPS if data.weights.min() < 1 else SWEEPS_UNWEIGHTED
-    stopped, occupied = threading.Event(), occupied_at_start(K, chains)
-    data = in_c_order(data)
+    data, occupied = in_c_order(data), occupied_at_start(K, chains)
 
     def begin(chain, seed):
         rng = np.random.default_rng(seed)
         state = start(data, K, occupied[chain], int(rng.integers(2**32)))
         wide = data._replace(floor=max(data.floor, WIDE * residual_sd(data)))
         for step, added in enumerate(added_to_shapes(K, occupied[chain], tune)):
-            if not stopped.is_set():
-                given = data
-                if occupied[chain] < K and step < 3 * tune // 4:
-                    given = wide
-                    np.maximum(state.sigma, 1.01 * wide.floor, out=state.sigma)
-                run(given, state, added, each_step, rng)
-                bar.update()
+            given = data
+            if occupied[chain] < K and step < 3 * tune // 4:
+                given = wide
+                np.maximum(state.sigma, 1.01 * wide.floor, out=state.sigma)
+            run(given, state, added, each_step, rng)
+            bar.update()
+            yield
         return state, rng
 
     def go_on(state, rng, sweeps, draws):
         kept = []
         for _ in range(draws):
-            if stopped.is_set():
-                return None
             run(data, state, 0.0, sweeps, rng)
             kept.append(draw_of(state) | {"occupied": (state.size > 0).sum()})
             bar.update()
+            yield
         return {name: np.stack([draw[name] for draw in kept]) for name in kept[0]}
 
-    def side_by_side(function, calls):
-        tasks = [pool.submit(function, *call) for call in calls]
-        try:
-            for task in as_completed(tasks):
-                task.result()
-        except BaseException:
-            stopped.set()
-            raise
-        return [task.result() for task in tasks]
-
     def drawn(sweeps, draws):
-        calls = [(*place, sweeps, draws) for place in places]
-        by_chain = side_by_side(go_on, calls)
+        going_on = [go_on(*place, sweeps, draws) for place in places]
+        by_chain = side_by_side(going_on, cores)
         found = {name: np.stack([r[name] for r in by_chain]) for name in by_chain[0]}
         return found, judged(found)
 
@@ -169,13 +189,12 @@ def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
             for a, b in zip(old, drawn(sweeps, new), strict=True)
         ]
 
-    with ThreadPoolExecutor(cores) as pool:
-        seeds = np.random.SeedSequence(seed).spawn(chains)
-        places = side_by_side(begin, enumerate(seeds))
-        found, first = drawn(sweeps, draws), True
-        while sweeps < most and not (part := share_of_wanted(found[1])) >= 1:
-            factor = min(2 if part > 0.5 else 4, most // sweeps)
-            stay = slice(draws if first else draws % factor + factor - 1, None, factor)
-            sweeps, first = sweeps * factor, False
-            found = with_new(found, stay, sweeps)
+    seeds = np.random.SeedSequence(seed).spawn(chains)
+    places = side_by_side([begin(*chain) for chain in enumerate(seeds)], cores)
+    found, first = drawn(sweeps, draws), True
+    while sweeps < most and not (part := share_of_wanted(found[1])) >= 1:
+        factor = min(2 if part > 0.5 else 4, most // sweeps)
+        stay = slice(draws if first else draws % factor + factor - 1, None, factor)
+        sweeps, first = sweeps * factor, False
+        found = with_new(found, stay, sweeps)
     return *found, sweeps

@@ -5,7 +5,12 @@ import pytest
 from mixtures import two_groups
 
 from pseudopost import mixture_chains
-from pseudopost.mixture_chains import added_to_shapes, occupied_at_start, sample
+from pseudopost.mixture_chains import (
+    added_to_shapes,
+    occupied_at_start,
+    sample,
+    side_by_side,
+)
 from pseudopost.mixture_sweeps import Records
 
 
@@ -41,6 +46,30 @@ def test_a_chain_from_fewer_components_gets_more_help():
     assert (one[:500] > seven[:500]).all()
     assert (seven[:500] > fourteen[:500]).all()
     assert set(one) == {*mixture_chains.ADDED, 0}
+
+
+def counting(told, name, steps):
+    for step in range(steps):
+        told.append((name, step))
+        yield
+    return name
+
+
+@pytest.mark.parametrize("workers", [1, 2, 9])
+@pytest.mark.parametrize("steps", [[3, 3, 3], [0, 1, 5], [4], []])
+def test_values_are_in_the_order_of_the_tasks(steps, workers):
+    told, names = [], "abc"[: len(steps)]
+    tasks = [counting(told, *task) for task in zip(names, steps, strict=True)]
+    assert side_by_side(tasks, workers) == list(names)
+    assert sorted(told) == [
+        (k, i) for k, n in zip(names, steps, strict=True) for i in range(n)
+    ]
+
+
+def test_a_step_of_each_task_in_turn():
+    told = []
+    side_by_side([counting(told, name, 2) for name in "abc"], 1)
+    assert "".join(name for name, _ in told) == "abcabc"
 
 
 @pytest.fixture(scope="module")
@@ -272,13 +301,13 @@ def test_help_is_given_before_the_first_draw_alone(data, monkeypatch):
 
     monkeypatch.setattr(mixture_chains, "run", counted)
     sampled(data, tune=4, cores=1)
-    for extra, occupied in zip(np.reshape(seen[:12], (3, 4)), (3, 2, 1), strict=True):
+    by_chain = np.reshape(seen[:12], (4, 3)).T  # a step of each in turn
+    for extra, occupied in zip(by_chain, (3, 2, 1), strict=True):
         np.testing.assert_array_equal(extra, added_to_shapes(3, occupied, 4))
     assert seen[12:] == [0] * 15
     wide = mixture_chains.WIDE * mixture_chains.residual_sd(data)
     assert wide > data.floor
-    expected = [data.floor] * 4 + 2 * [wide, wide, wide, data.floor]
-    assert floors == expected + [data.floor] * 15
+    assert floors == [data.floor, wide, wide] * 3 + [data.floor] * (3 + 15)
 
 
 def test_residual_sd():
