@@ -441,22 +441,11 @@ def test_no_formula_is_released(tmp_path):
         ("SEED", -1, f"must be a whole number from 0 to {2**63 - 1}; got -1"),
         ("PREDICTORS", "branch", "must be a list of names; got 'branch'"),
         ("KNOWN", [1], "must be a list of names; got [1]"),
-        ("VARYING", "branch", "must be a list of names; got 'branch'"),
-        ("VARYING", ["profit"], "must be in PREDICTORS; 'profit' is not"),
     ],
 )
 def test_impossible_settings_stop(run, name, value, rule):
     with pytest.raises(ValueError, match=f"^{name} {re.escape(rule)}$"):
         exec(code_with("y, findings = own.check("), run[0] | {name: value})
-
-
-@pytest.mark.parametrize(
-    ("varying", "said"),
-    [(None, "all"), ([], "none"), (PREDICTORS, "branch, size class")],
-)
-def test_what_varies_is_in_the_report(run, varying, said):
-    your_own_data.check_settings(run[0] | {"VARYING": varying})
-    assert your_own_data.listed(varying) == said
 
 
 def test_limits_in_the_wrong_order_stop(run):

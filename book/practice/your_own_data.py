@@ -356,14 +356,10 @@ def check_settings(given):
         raise ValueError(
             f"WEIGHTS must be 'pairwise' or 'marginal'; got {given['WEIGHTS']!r}"
         )
-    optional = [] if given["VARYING"] is None else ["VARYING"]
-    for name in ("PREDICTORS", "KNOWN", *optional):
+    for name in ("PREDICTORS", "KNOWN"):
         names = given[name]
         if not isinstance(names, list) or not all(isinstance(k, str) for k in names):
             raise ValueError(f"{name} must be a list of names; got {names!r}")
-    for name in given["VARYING"] or []:
-        if name not in given["PREDICTORS"]:
-            raise ValueError(f"VARYING must be in PREDICTORS; {name!r} is not")
 
 
 def check_number(name, value, whole, low, high):
@@ -403,11 +399,6 @@ def described_fits(fits, weights):
         },
         index=list(fits),
     )
-
-
-def listed(varying):
-    """Say in the report which slopes differ by component."""
-    return "all" if varying is None else ", ".join(varying) or "none"
 
 
 def pmse_range(confidential, files, unchanged):
