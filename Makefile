@@ -92,7 +92,7 @@ pytest: $(VENV)/.installed  ## Run all unit tests (15)
 notebooks: $(VENV)/.installed  ## Run every chapter and compare its checked cells (45)
 	$(BIN)/python tools/execute.py --forget
 	$(BIN)/python -m pytest -p no:cacheprovider -p tools.notebooks -n $(WORKERS) --dist loadscope \
-		--nbval-lax --nbval-cell-timeout=1800 $(BOOK)
+		--nbval-lax --nbval-cell-timeout=7200 $(BOOK)
 
 times: $(VENV)/.installed  ## Store running times: after `make clean book`, of either size
 	$(BIN)/python tools/notebooks.py times

@@ -287,7 +287,7 @@ def work(paths, progress):
         for path in paths:
             if client is None or PROFILE != "class":
                 process.close()
-                client = NotebookClient(nbformat.v4.new_notebook(), timeout=1800)
+                client = NotebookClient(nbformat.v4.new_notebook(), timeout=7200)
                 environment = os.environ | {"PSEUDOPOST_PROFILE": profile_of(path)}
                 process.enter_context(client.setup_kernel(env=environment))
             if not run(path, client, progress):
