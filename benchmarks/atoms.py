@@ -1,8 +1,8 @@
 """Repeated incomes: what three ways to treat them do to agreement, risk and utility.
 
 A floor of sigma; intervals, in which a value that was rounded lies anywhere; atoms,
-drawn as such, with the mixture for all other records. On a quarter, weights of 1. The
-chapter on the mixture shows what is stored in data/atoms.csv.
+drawn as such, with the mixture for all other records. On a quarter, weights of 1. What
+is found is stored in data/atoms.csv.
 
 Run from the repository root: python benchmarks/atoms.py --data ce2016q1
 """
