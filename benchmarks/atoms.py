@@ -64,18 +64,17 @@ def main():
                 "value": pd.concat([pd.Series(agreement), by_chain.mean()]),
                 "standard_error": by_chain.sem(),
             }
-        ).rename_axis("measure")
+        ).loc[[*agreement, *by_chain]]
         print(f"\n{treatment}\n{found.to_string()}", flush=True)
-        store(found.loc[list(agreement) + list(by_chain)], name, treatment)
+        store(found.rename_axis("measure"), name, treatment)
 
 
 def store(found, name, treatment):
     """Put what was found in the place of what is stored of this file and treatment."""
-    keys = ["file", "treatment"]
-    found = found.assign(file=name, treatment=treatment, measured=date.today())
-    found = found.reset_index()[
-        [*keys, "measure", "value", "standard_error", "measured"]
-    ]
+    found = found.reset_index()
+    found.insert(0, "file", name)
+    found.insert(1, "treatment", treatment)
+    found["measured"] = date.today()
     if STORE.exists():
         old = pd.read_csv(STORE)
         same = (old["file"] == name) & (old["treatment"] == treatment)
