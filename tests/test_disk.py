@@ -10,6 +10,8 @@ from pytensor.link.numba import cache
 
 import pseudopost as pp
 from pseudopost import _source, compiled, mixture_chains
+from pseudopost.mixture_starts import start
+from pseudopost.mixture_sweeps import Records
 
 
 class Leaky(pp.PoissonSynthesizer):
@@ -35,7 +37,12 @@ def test_a_function_is_kept_on_disk_once_it_is_compiled(tmp_path, monkeypatch):
     assert kept.targetoptions["nogil"]
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_known_by_the_modules_that_it_was_made_from():
+    rng = np.random.default_rng(1)
+    records = Records(rng.normal(size=30), np.ones((30, 1)), np.ones(30), 0.05)
+    data = mixture_chains.in_c_order(records)
+    mixture_chains.run(data, start(data, 2, 2, 1), 0.0, 1, rng)
     digest = _source.digest_of_modules("pseudopost.mixture_chains")
     kept = Path(mixture_chains.run.stats.cache_path)
     names = [path.name for path in kept.glob("mixture_chains.run_*")]
