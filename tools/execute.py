@@ -63,7 +63,9 @@ LONG = {
     "ce-income",
     "pairwise-weights",
     "tuning-weights",
+    "utility",
     "whack-a-mole",
+    "agreement",
     "your-own-data",
 }
 LONG_PROFILE = os.environ.get("PSEUDOPOST_LONG_PROFILE", PROFILE)
