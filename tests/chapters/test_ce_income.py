@@ -41,6 +41,14 @@ def table(rows, columns=FILES):
     return pd.DataFrame(rows, index=columns).T
 
 
+def chains_of(levels):
+    "Both risks, the same in each of five chains of both files."
+    names = ["seed", "synthesizer", "chain"]
+    index = pd.MultiIndex.from_product([SEEDS, levels, range(1, 6)], names=names)
+    risk = np.array([levels[name] for _, name, _ in index])
+    return pd.DataFrame({"mean risk": risk, ce_income.HIGHEST: risk}, index)
+
+
 @pytest.fixture
 def case():
     "What every statement holds for."
@@ -94,6 +102,7 @@ def case():
             {"difference": -0.1, "standard error": 0.04},
             index=["mean risk", ce_income.HIGHEST],
         ),
+        "chains": chains_of({"Unweighted": 0.2, "Vector": 0.1}),
         "floor": pd.DataFrame(0.1, index=["shuffled in the file"], columns=SEEDS),
         "together": pd.DataFrame(
             {"Unweighted": [1, 0.3, 0.02], "Vector": [0.8, 0.2, 0.03]}
@@ -158,6 +167,7 @@ def fewer_files(case):
 UNWEIGHTED, VECTOR = (2, "Unweighted"), (2, "Vector")
 TAIL_ONLY = ("P1-Fig18", "P1-Claim23")
 MIXED = ("P1-Fig16", "P1-Claim20")
+LOWER = ("P1-Claim24", "P1-Claim38")
 FALLING = ("P1-Fig19", "P1-Set12")
 WIDE = ("P1-Fig17", "P1-Claim22")
 
@@ -165,6 +175,8 @@ WIDE = ("P1-Fig17", "P1-Claim22")
 @pytest.mark.parametrize(
     ("change", "fails"),
     [
+        (cell("chains", (2, "Vector", 3), "mean risk", 0.21), LOWER),
+        (cell("chains", (2, "Vector", 3), ce_income.HIGHEST, 0.21), LOWER),
         (cell("compared", ce_income.ERROR, UNWEIGHTED, 4.0), ("P1-Fig14",)),
         (cell("compared", ce_income.KS, VECTOR, 0.06), ("P1-Fig14",)),
         (cell("compared", ce_income.PEAK, VECTOR, 0.8), ("P1-Fig14", "P1-Claim21")),
@@ -188,15 +200,9 @@ WIDE = ("P1-Fig17", "P1-Claim22")
         (of_file("weights", 1.1, [0], "Vector"), ("P1-Set11",)),
         (fewer_files, ("P1-Set11",)),
         (cell("intruder", "patterns", 2, 801), ("P1-Set12",)),
-        (cell("lower", VECTOR, "mean", 0.4), ("P1-Claim24", "P1-Claim38")),
-        (
-            cell("between_fits", "mean risk", "standard error", 0.06),
-            ("P1-Claim24", "P1-Claim38"),
-        ),
-        (
-            cell("between_fits", ce_income.HIGHEST, "difference", 0.1),
-            ("P1-Claim24", "P1-Claim38"),
-        ),
+        (cell("lower", VECTOR, "mean", 0.4), LOWER),
+        (cell("between_fits", "mean risk", "standard error", 0.06), LOWER),
+        (cell("between_fits", ce_income.HIGHEST, "difference", 0.1), LOWER),
         (of_file("risk", 0.5, slice(0, 150), "TC 20%"), ("P1-Claim25",)),
         (found_by_synthesis, ("P1-Claim26",)),
         (cell("together", "mean risk", "Combined", 0.25), ("P1-Claim38", "P1-Fut1")),
@@ -346,3 +352,32 @@ def test_clearly_lower_counts_standard_errors():
     assert ce_income.clearly_lower(table, ["a"])
     assert not ce_income.clearly_lower(table, ["a", "b"])
     assert not ce_income.clearly_lower(table, ["c"])
+
+
+def test_sides_of_chains():
+    chains = chains_of({"Unweighted": 0.2, "Vector": 0.1})
+    chains.loc[(2, "Vector", 5), "mean risk"] = 0.3
+    same = ce_income.same_in_each_chain(chains)
+    assert same.to_dict("index") == {
+        1: {"mean risk": True, ce_income.HIGHEST: True},
+        2: {"mean risk": False, ce_income.HIGHEST: True},
+    }
+    found = ce_income.text_on_chains(chains)
+    assert (found["sides"], found["sides-same"]) == (4, 3)
+    assert found["chain-closest"] == pytest.approx(1 - 0.3 / 0.2)
+
+
+def test_each_chain_has_its_own_data_sets():
+    s = file_of_incomes()
+    s.model, s.curves = SimpleNamespace(shift=1000), {}
+    s.curves["Data"] = ce_income.densities(s.y)
+    s.more = {
+        name: s.y * np.repeat(1 + scale * np.arange(5) / 10, 2)[:, None]
+        for name, scale in (("Unweighted", 0), ("Vector", 1))
+    }
+    s.risk_of = lambda z: np.full(N, (z / s.y).mean())
+    found = ce_income.each_chain({7: s})
+    assert found.loc[(7, "Unweighted"), "mean risk"].to_numpy() == pytest.approx(1)
+    expected = [1, 1.1, 1.2, 1.3, 1.4]
+    assert found.loc[(7, "Vector"), "mean risk"].to_numpy() == pytest.approx(expected)
+    assert list(found) == list(ce_income.PANELS)
