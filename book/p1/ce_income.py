@@ -180,7 +180,7 @@ PANELS = {
     "mean risk": "Mean risk",
     HIGHEST: "Highest 1% of risks",
     T: "Share with T = 1",
-    "sd of the log ratio, 25K to 100K": "Sd of log ratio,\n25K to 100K",
+    "sd of the log ratio, 25K to 100K": "Sd of log ratio, 25K to 100K",
     KS: "Kolmogorov-Smirnov",
     PEAK: "Main peak / data",
 }
@@ -619,10 +619,10 @@ def same_in_each_chain(table):
 def plot_chains(table):
     """Measures of the data sets of each chain, by file and synthesizer."""
     seeds = table.index.unique("seed")
-    _, axes = plt.subplots(
-        1, len(PANELS), figsize=(12, 3.2), sharey=True, layout="constrained"
+    figure, axes = plt.subplots(
+        2, 3, figsize=(9, 5.2), sharey=True, layout="constrained"
     )
-    for ax, (measure, label) in zip(axes, PANELS.items(), strict=True):
+    for ax, (measure, label) in zip(axes.flat, PANELS.items(), strict=True):
         for row, seed in enumerate(seeds):
             for name, lift, marker in zip(
                 SYNTHESIZERS, (-0.15, 0.15), "os", strict=True
@@ -638,10 +638,10 @@ def plot_chains(table):
                     label=name if row == 0 else None,
                 )
         ax.set(xlabel=label, yticks=range(len(seeds)))
-    axes[0].set_yticklabels([f"file {seed}" for seed in seeds])
-    axes[0].invert_yaxis()
-    handles, names = axes[0].get_legend_handles_labels()
-    axes[0].figure.legend(handles, names, loc="outside upper center", ncols=2)
+    axes[0, 0].set_yticklabels([f"file {seed}" for seed in seeds])
+    axes[0, 0].invert_yaxis()
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=2)
 
 
 def text_on_chains(table):
