@@ -160,6 +160,10 @@ def found_by_synthesis(case):
     case["studies"][2].risk_of = lambda released, radius: np.full(N, 0.45)
 
 
+def riskier_in_one_file(case):
+    case["chains"].loc[(2, "Vector"), "mean risk"] = 0.21
+
+
 def fewer_files(case):
     case["studies"][2].z["Vector"] = np.zeros((19, N))
 
@@ -177,6 +181,7 @@ WIDE = ("P1-Fig17", "P1-Claim22")
     [
         (cell("chains", (2, "Vector", 3), "mean risk", 0.21), LOWER),
         (cell("chains", (2, "Vector", 3), ce_income.HIGHEST, 0.21), LOWER),
+        (riskier_in_one_file, LOWER),
         (cell("compared", ce_income.ERROR, UNWEIGHTED, 4.0), ("P1-Fig14",)),
         (cell("compared", ce_income.KS, VECTOR, 0.06), ("P1-Fig14",)),
         (cell("compared", ce_income.PEAK, VECTOR, 0.8), ("P1-Fig14", "P1-Claim21")),
