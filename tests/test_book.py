@@ -274,6 +274,15 @@ def test_every_checked_row_is_in_the_ledger_under_its_chapter():
         )
 
 
+def test_page_of_the_ledger_counts_the_rows_as_they_are():
+    (counts,) = [
+        cell for cell in cells("ledger", "code") if tools.CHECKED in tags(cell)
+    ]
+    numbers = [int(n) for n in counts.outputs[0].text.splitlines()[-1].split()[1:]]
+    found = LEDGER["status"].value_counts().sort_index()
+    assert numbers == [*found, len(LEDGER)]
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pseudopost.ConvergenceWarning")  # short chains
 @pytest.mark.filterwarnings("ignore:no step came within tolerance")  # a new seed
