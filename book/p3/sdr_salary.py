@@ -14,6 +14,8 @@ import pseudopost as pp
 TOP = 509_000
 # Largest salary of the file below the top value.
 BELOW_TOP = 362_000
+# How far from a heap, in dollars, a component on it may be centred.
+NEAR_HEAP, ELSEWHERE = {0: 500, TOP: 15_000}, 2_500
 PAIRS = ("LW", "CW")
 SHORT = {
     "15th quantile": "q15",
@@ -190,32 +192,46 @@ def below_third(weights):
 # The mixture
 
 
-def on_heap(fit, value, half_width, shift):
-    """In which draws a component of the mixture sits on a heap, by chain.
+def sitting(fit, value, shift):
+    """Which components sit on a heap, by chain, draw and component.
 
-    Such a component is narrow, holds 0.2 to 2% of the records, and is centred within
-    `half_width` of the heap's value.
+    Such a component is narrow, holds 0.2 to 2% of the records, and is centred near
+    the heap's value.
     """
     posterior = fit["posterior"]
     centre = np.exp(posterior["beta"].to_numpy()[..., 0]) - shift
     pi, sigma = posterior["pi"].to_numpy(), posterior["sigma"].to_numpy()
-    near = (np.abs(centre - value) < half_width) & (sigma < 0.25)
-    return (near & (pi > 0.002) & (pi < 0.02)).any(axis=-1)
+    near = np.abs(centre - value) < NEAR_HEAP.get(value, ELSEWHERE)
+    return near & (sigma < 0.25) & (pi > 0.002) & (pi < 0.02)
+
+
+def log_density_of_others(fit, value, shift):
+    """Log density at a heap of all components but those that sit on it, mean of draws.
+
+    Of log(value + shift), with the shares of these components scaled to 1.
+    """
+    posterior = fit["posterior"]
+    share = np.where(sitting(fit, value, shift), 0, posterior["pi"].to_numpy())
+    at = stats.norm.pdf(
+        np.log(value + shift),
+        posterior["beta"].to_numpy()[..., 0],
+        posterior["sigma"].to_numpy(),
+    )
+    return np.log((share * at).sum(axis=-1) / share.sum(axis=-1)).mean()
 
 
 def chains(fit, log_likelihood, shift):
     """What each chain of the mixture has found."""
     n_chains = fit["posterior"].sizes["chain"]
+    of_chains = log_likelihood.sum(axis=1).reshape(n_chains, -1).mean(axis=1)
+    on = {
+        f"a component on {value:,} (% of draws)": percent(
+            sitting(fit, value, shift).any(axis=-1)
+        )
+        for value in (TOP, 0)
+    }
     return pd.DataFrame(
-        {
-            "log-likelihood of the file": log_likelihood.sum(axis=1)
-            .reshape(n_chains, -1)
-            .mean(axis=1),
-            "a component on 509,000 (% of draws)": percent(
-                on_heap(fit, TOP, 15_000, shift)
-            ),
-            "a component on 0 (% of draws)": percent(on_heap(fit, 0, 500, shift)),
-        },
+        {"log-likelihood of the file": of_chains} | on,
         index=pd.Index(range(1, n_chains + 1), name="chain"),
     )
 
@@ -348,6 +364,12 @@ def worth_numbers(gains, busiest):
         for floor, column in gains.items()
         for value, gain in column.items()
     }
+
+
+def chain_numbers(table):
+    """Percentages of the chain in which a component sits on a heap least."""
+    top, zero = table.filter(like="a component on").min()
+    return {"sits-top": top, "sits-zero": zero}
 
 
 def scale_numbers(scales):

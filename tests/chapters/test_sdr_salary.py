@@ -170,25 +170,41 @@ def test_numbers_of_groups(runs):
 # The mixture
 
 
-def test_components_on_a_heap():
-    def fit(pi, sigma, centre):
-        values = {"pi": pi, "sigma": sigma, "beta": np.log(centre + 1000)}
-        posterior = {
-            name: xr.DataArray(np.full((1, 1, 1), value), dims=("chain", "draw", "k"))
-            for name, value in values.items()
-        }
-        posterior["beta"] = posterior["beta"].expand_dims("r", axis=-1)
-        return {"posterior": xr.Dataset(posterior)}
+def mixture_of(*components):
+    """One draw of components with a share, a sigma and a centre in dollars."""
+    pi, sigma, centre = np.array(components, dtype=float).T
+    values = {"pi": pi, "sigma": sigma, "beta": np.log(centre + 1000)[:, None]}
+    dims = {"pi": ["k"], "sigma": ["k"], "beta": ["k", "r"]}
+    posterior = {
+        name: xr.DataArray(value[None, None], dims=("chain", "draw", *dims[name]))
+        for name, value in values.items()
+    }
+    return {"posterior": xr.Dataset(posterior)}
 
+
+def test_components_on_a_heap():
     def sits(*component):
-        return sdr_salary.on_heap(fit(*component), TOP, 15_000, shift=1000).item()
+        return sdr_salary.sitting(mixture_of(component), TOP, shift=1000).item()
 
     assert sits(0.008, 0.01, TOP + 10_000)
     assert not sits(0.008, 0.01, TOP + 20_000)
     assert not sits(0.008, 0.3, TOP)
     assert not sits(0.1, 0.01, TOP)
-    table = sdr_salary.chains(fit(0.008, 0.01, TOP), np.array([[1.0, 2.0]]), 1000)
+    fit = mixture_of((0.008, 0.01, TOP))
+    table = sdr_salary.chains(fit, np.array([[1.0, 2.0]]), 1000)
     assert table.loc[1].tolist() == [3, 100, 0]
+    table.loc[2] = [4, 60, 30]
+    assert sdr_salary.chain_numbers(table) == {"sits-top": 60, "sits-zero": 0}
+
+
+def test_log_density_of_the_other_components():
+    fit = mixture_of((0.01, 0.1, TOP), (0.6, 0.5, 80_000), (0.39, 1, 50_000))
+    others = [
+        share / 0.99 * stats.norm.pdf(np.log(510_000), np.log(centre + 1000), sigma)
+        for share, sigma, centre in ((0.6, 0.5, 80_000), (0.39, 1, 50_000))
+    ]
+    found = sdr_salary.log_density_of_others(fit, TOP, 1000)
+    assert found == pytest.approx(np.log(sum(others)))
 
 
 def test_most_common_salary():

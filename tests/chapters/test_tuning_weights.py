@@ -490,18 +490,30 @@ def test_family(error):
 
 
 def test_both_constants():
-    quantile = pd.Series(
-        {"Pairwise, g = -0.1": 129e3, P: 134e3, "Pairwise, g = 0.4": 141e3}
+    steps = pd.DataFrame(
+        {
+            "Pairwise, g = -0.1": [128e3, 129e3],
+            P: [133e3, 134e3],
+            "Pairwise, g = 0.4": [141e3, 139e3],
+        }
     )
-    found = tuning.claim_on_both(quantile, {P: np.array([0, 1])})
-    assert found["P2-Fut4"] == (
-        "90% quantile Pairwise, g = -0.1 129, Pairwise 134, Pairwise, g = 0.4 141",
+    weights = {P: np.array([0, 1])}
+    assert tuning.claim_on_both(steps, weights)["P2-Fut4"] == (
+        "90% quantile by chain Pairwise, g = -0.1 128 to 129, Pairwise 133 to 134, "
+        "Pairwise, g = 0.4 139 to 141",
         True,
     )
-    fallen = quantile.replace(134e3, 150e3)
-    assert not verdicts(tuning.claim_on_both(fallen, {P: np.array([0, 1])}))["P2-Fut4"]
+    for name, chain in (
+        ("Pairwise, g = -0.1", 133.5e3),
+        ("Pairwise, g = 0.4", 133.5e3),
+    ):
+        one_chain = steps.copy()
+        one_chain.loc[1, name] = chain
+        assert not verdicts(tuning.claim_on_both(one_chain, weights))["P2-Fut4"]
     negative = {P: np.array([-0.1, 1])}
-    assert not verdicts(tuning.claim_on_both(quantile, negative))["P2-Fut4"]
+    assert not verdicts(tuning.claim_on_both(steps, negative))["P2-Fut4"]
+    numbers = tuning.numbers_of_steps(steps)
+    assert (numbers["step-low-gm"], numbers["step-high-gp"]) == (128, 141)
 
 
 def test_claims_bring_all_together(toy, weights, incomes, raw, average, error, risk):
@@ -509,7 +521,7 @@ def test_claims_bring_all_together(toy, weights, incomes, raw, average, error, r
     study = SimpleNamespace(
         y=incomes[1], risk={"Data": 1 - raw[1][1]}, fits=z, z=z, weights=weights[1]
     )
-    quantile = {"Pairwise, g = -0.1": 1, P: 2, "Pairwise, g = 0.4": 3}
+    steps = {"Pairwise, g = -0.1": [1], P: [2], "Pairwise, g = 0.4": [3]}
     found = tuning.claims(
         toy,
         VARIANTS,
@@ -521,7 +533,7 @@ def test_claims_bring_all_together(toy, weights, incomes, raw, average, error, r
         error=error,
         risk=risk,
         published=error,
-        both=pd.DataFrame({"90% quantile": quantile}),
+        steps=pd.DataFrame(steps),
     )
     assert len(found) == 36
     assert [k for k, (_, holds) in found.items() if not holds] == [
