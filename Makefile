@@ -38,7 +38,7 @@ $(VENV)/.installed: requirements.txt pyproject.toml
 	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "pseudopost_book.pth").write_text("$(CURDIR)/book\n")'
 	@touch $@
 
-book: $(VENV)/.installed  ## Build the book in _build/html and the notebooks in _build/editions (45; PROFILE=class: 8)
+book: $(VENV)/.installed  ## Build the book in _build/html and the notebooks in _build/editions (180; PROFILE=class: 8)
 	$(BIN)/python tools/execute.py
 	$(MAKE) pages
 
@@ -48,7 +48,7 @@ pages:
 	$(BIN)/python tools/editions.py
 	cp -R $(BUILD)/editions/reader/book/. $(BUILD)/html/_sources/book/
 
-preview: $(VENV)/.installed  ## Show one chapter as a page: make preview CHAPTER=whack-a-mole (seconds, if only its text changed)
+preview: $(VENV)/.installed  ## Show one chapter as a page: make preview CHAPTER=whack-a-mole (1 to 40; seconds if only its text changed)
 	$(BIN)/python tools/preview.py $(CHAPTER)
 
 offline: book  ## Pack the built book, which needs no network, into _build/offline.zip
@@ -86,10 +86,10 @@ lint: $(VENV)/.installed  ## Check style and spelling
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 
-pytest: $(VENV)/.installed  ## Run all unit tests (15)
-	$(BIN)/python -m pytest --ignore tests/built
+pytest: $(VENV)/.installed  ## Run all unit tests (20)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --ignore tests/built
 
-notebooks: $(VENV)/.installed  ## Run every chapter and compare its checked cells (45)
+notebooks: $(VENV)/.installed  ## Run every chapter and compare its checked cells (180)
 	$(BIN)/python tools/execute.py --forget
 	$(BIN)/python -m pytest -p no:cacheprovider -p tools.notebooks -n $(WORKERS) --dist loadscope \
 		--nbval-lax --nbval-cell-timeout=7200 $(BOOK)
@@ -100,7 +100,7 @@ times: $(VENV)/.installed  ## Store running times: after `make clean book`, of e
 strip: $(VENV)/.installed  ## Remove the outputs of all cells but the checked ones
 	$(BIN)/python tools/notebooks.py strip
 
-refresh: $(VENV)/.installed  ## Execute the chapters that need it; store what checked cells print and find (45)
+refresh: $(VENV)/.installed  ## Execute the chapters that need it; store what checked cells print and find (180)
 	$(BIN)/python tools/notebooks.py refresh
 
 lock: $(VENV)/.installed  ## Renew requirements.txt from pyproject.toml

@@ -66,7 +66,7 @@ def main():
             }
         ).loc[[*agreement, *by_chain]]
         print(f"\n{treatment}\n{found.to_string()}", flush=True)
-        store(found.rename_axis("measure"), name, treatment)
+        store(found.drop(index="seconds").rename_axis("measure"), name, treatment)
 
 
 def store(found, name, treatment):

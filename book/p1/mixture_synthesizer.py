@@ -17,7 +17,11 @@ from pseudopost.mixture_starts import start
 from pseudopost.mixture_sweeps import Records, draw_of, log_half_t, normal_mixture
 
 COLOURS = pp.plots.PALETTE
-QUARTER = Path(__file__).parents[2] / "data" / "ce2016q1.csv.gz"
+DATA = Path(__file__).parents[2] / "data"
+QUARTER, ATOMS = DATA / "ce2016q1.csv.gz", DATA / "atoms.csv"
+# Ways to treat repeated incomes, and the quarters on which they were compared.
+TREATMENTS = ["floor 0.01", "floor 0.05", "floor 0.2", "intervals", "atoms"]
+QUARTERS = {"ce2016q1": "2016", "ce2014q1": "2014"}
 GAP = "gap of distribution functions"
 BULK, TAIL = "error of quantiles, 5% to 95%", "error of quantiles, 99% to 99.9%"
 CLOSE, RISK, TOP = "share with T = 1", "mean risk", "mean risk, top 1%"
@@ -515,6 +519,83 @@ def real_numbers(fits, loo, loo_by_chain):
     return numbers
 
 
+def repeated_values(quarter, known=("gender", "age", "region"), often=10):
+    """Count the incomes that many share, the first not rounded, and the largest share.
+
+    The last is the largest part of a pattern of `known`, of at least `often` records,
+    that has one and the same income.
+    """
+    count = quarter["income"].value_counts()
+    atoms = count[count >= often]
+    unrounded = atoms[atoms.index % 10 != 0]
+    patterns = quarter.groupby(list(known), observed=True)["income"]
+    most = patterns.agg(lambda values: values.value_counts().iloc[0])
+    return {
+        "repeat-atoms": len(atoms),
+        "repeat-share": 100 * atoms.sum() / len(quarter),
+        "repeat-unrounded": f"{unrounded.index[0]:,.0f}",
+        "repeat-unrounded-count": int(unrounded.iloc[0]),
+        "repeat-pattern": 100
+        * (most / patterns.size())[patterns.size() >= often].max(),
+    }
+
+
+def repeated():
+    """Results of `benchmarks/atoms.py`, by quarter, treatment and measure."""
+    found = pd.read_csv(ATOMS, index_col=["file", "treatment", "measure"])
+    return found.loc[list(QUARTERS)]
+
+
+def repeated_agreement(found):
+    """How far the chains agree, and after how many sweeps, by treatment and quarter."""
+    values = found.pivot_table("value", ["file", "treatment"], "measure")
+    table = pd.DataFrame(
+        {
+            "R-hat": values["worst R-hat"].map("{:.3f}".format),
+            "ESS": values["smallest bulk ESS"].map("{:,.0f}".format),
+            "sweeps a draw": values["sweeps a draw"].map("{:.0f}".format),
+        }
+    )
+    by_quarter = {
+        (measure, year): table.loc[file, measure]
+        for measure in table
+        for file, year in QUARTERS.items()
+    }
+    by_quarter = pd.DataFrame(by_quarter).loc[TREATMENTS]
+    return by_quarter.rename_axis(columns=["", "first quarter of"])
+
+
+def repeated_numbers(found):
+    """Values by quarter and treatment, as text with two standard errors where known."""
+    keys = {
+        "risk-in": "mean risk, in an atom",
+        "risk-out": "mean risk, outside",
+        "own": "own value released (%), in an atom",
+        "near": "within 20% of the own (%), in an atom",
+        "error": "error of seven quantiles (%)",
+        "largest": "largest of them (%)",
+        "earners": "earners' mean over others', error (%)",
+        "on-data": "on an atom (%), data",
+        "on-released": "on an atom (%), released",
+    }
+    return {
+        f"repeat-{key}-{treatment.replace(' ', '-')}-{year}": with_two_errors(
+            *found.loc[(file, treatment, measure), ["value", "standard_error"]]
+        )
+        for file, year in QUARTERS.items()
+        for treatment in TREATMENTS
+        for key, measure in keys.items()
+    }
+
+
+def with_two_errors(value, error):
+    """Value, with two standard errors unless it has none, to two digits of these."""
+    if not error > 1e-9:  # chains may agree by chance
+        return f"{value:.1f}"
+    digits = max(0, 1 - int(np.floor(np.log10(2 * error))))
+    return f"{value:.{digits}f} ± {2 * error:.{digits}f}"
+
+
 def spread(loo):
     """Distance of the largest and the smallest sum of log predictive densities."""
     elpd = [one.elpd for one in loo]
@@ -666,6 +747,45 @@ def near_plot(fits, window=25):
             ax.plot(chain, color=COLOURS[colour], linewidth=1)
         ax.set(title=name, xlabel="Draw")
     axes[0].set_ylabel("Share within 20%")
+
+
+def repeated_plot(found):
+    """Risk and utility by treatment of repeated incomes, on both quarters."""
+    panels = {
+        "Mean identification risk": {
+            "mean risk, in an atom": "in an atom",
+            "mean risk, outside": "outside",
+        },
+        "Own income released (%)": {
+            "own value released (%), in an atom": "in an atom",
+        },
+        "Error of seven quantiles (%)": {
+            "error of seven quantiles (%)": "mean",
+            "largest of them (%)": "largest",
+        },
+    }
+    _, axes = plt.subplots(
+        1, len(panels), figsize=(10, 3.4), sharey=True, layout="constrained"
+    )
+    rows = np.arange(len(TREATMENTS))
+    for ax, (title, measures) in zip(axes, panels.items(), strict=True):
+        for (file, year), colour, lift in zip(
+            QUARTERS.items(), ("Unweighted", "LW_final"), (-0.15, 0.15), strict=True
+        ):
+            for (measure, label), marker in zip(measures.items(), "os", strict=False):
+                at = found.loc[file].xs(measure, level="measure").loc[TREATMENTS]
+                ax.errorbar(
+                    at["value"],
+                    rows + lift,
+                    xerr=2 * at["standard_error"],
+                    fmt=marker,
+                    color=COLOURS[colour],
+                    markersize=5,
+                    markerfacecolor="none" if marker == "s" else None,
+                    label=f"{label}, {year}",
+                )
+        ax.set(title=title, yticks=rows, yticklabels=TREATMENTS, ylim=(4.5, -0.5))
+        ax.legend(fontsize=7, loc=(0.03 if ax is axes[0] else 0.17, 0.4))
 
 
 def occupied_plot(occupied, prior, largest=12):

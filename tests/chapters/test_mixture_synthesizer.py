@@ -251,6 +251,81 @@ def test_numbers_of_fits():
     }
 
 
+def found_in(values):
+    """What `benchmarks/atoms.py` stores, with these values for every treatment."""
+    rows = {
+        (file, treatment, measure): {"value": value, "standard_error": error}
+        for file in chapter.QUARTERS
+        for treatment in chapter.TREATMENTS
+        for measure, (value, error) in values.items()
+    }
+    found = pd.DataFrame(rows).T
+    return found.rename_axis(["file", "treatment", "measure"])
+
+
+def test_repeated_agreement():
+    nothing = float("nan")
+    table = chapter.repeated_agreement(
+        found_in(
+            {
+                "worst R-hat": (1.0042, nothing),
+                "smallest bulk ESS": (1234.6, nothing),
+                "sweeps a draw": (120, nothing),
+            }
+        )
+    )
+    assert list(table.index) == chapter.TREATMENTS
+    assert table.loc["atoms", ("R-hat", "2016")] == "1.004"
+    assert table.loc["intervals", ("ESS", "2014")] == "1,235"
+    assert table.loc["floor 0.05", ("sweeps a draw", "2014")] == "120"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "expected"),
+    [
+        (0.13926, 0.0051, "0.139 ± 0.010"),
+        (12.345, 0.61, "12.3 ± 1.2"),
+        (-4.21, 6.3, "-4 ± 13"),
+        (26.04, 0, "26.0"),
+        (26.04, 2e-19, "26.0"),
+        (26.04, float("nan"), "26.0"),
+    ],
+)
+def test_with_two_errors(value, error, expected):
+    assert chapter.with_two_errors(value, error) == expected
+
+
+def test_repeated_incomes_are_stored_for_every_treatment():
+    found = chapter.repeated()
+    numbers = chapter.repeated_numbers(found)
+    assert len(numbers) == 2 * 5 * 9
+    assert not [key for key, value in numbers.items() if "nan" in value]
+    assert chapter.repeated_agreement(found).shape == (5, 6)
+    own = found.xs("own value released (%), in an atom", level="measure")["value"]
+    drawn, spread = (own.xs(t, level="treatment") for t in ("atoms", "floor 0.05"))
+    assert (drawn > spread).all()
+
+
+def test_repeated_values():
+    quarter = pd.DataFrame(
+        {
+            "income": np.repeat([24_000, 1462, 50, 7], [12, 11, 10, 9]),
+            "group": [*"a" * 12, *"b" * 20, *"c" * 9, "b"],
+        }
+    )
+    found = chapter.repeated_values(quarter, ["group"])
+    assert found == {
+        "repeat-atoms": 3,
+        "repeat-share": pytest.approx(100 * 33 / 42),
+        "repeat-unrounded": "1,462",
+        "repeat-unrounded-count": 11,
+        "repeat-pattern": 100,  # of group a; group c is too small
+    }
+    without_a = quarter[quarter["group"] != "a"]
+    found = chapter.repeated_values(without_a, ["group"])
+    assert found["repeat-pattern"] == pytest.approx(100 * 11 / 21)
+
+
 def test_path_numbers():
     rng = np.random.default_rng(3)
 
