@@ -593,7 +593,7 @@ def with_two_errors(value, error):
     if not error > 1e-9:  # chains may agree by chance
         return f"{value:.1f}"
     digits = max(0, 1 - int(np.floor(np.log10(2 * error))))
-    return f"{value:.{digits}f} ± {2 * error:.{digits}f}"
+    return f"{value:,.{digits}f} ± {2 * error:,.{digits}f}"
 
 
 def spread(loo):
