@@ -571,7 +571,6 @@ def repeated_numbers(found):
         "risk-in": "mean risk, in an atom",
         "risk-out": "mean risk, outside",
         "own": "own value released (%), in an atom",
-        "near": "within 20% of the own (%), in an atom",
         "error": "error of seven quantiles (%)",
         "largest": "largest of them (%)",
         "earners": "earners' mean over others', error (%)",

@@ -299,7 +299,7 @@ def test_with_two_errors(value, error, expected):
 def test_repeated_incomes_are_stored_for_every_treatment():
     found = chapter.repeated()
     numbers = chapter.repeated_numbers(found)
-    assert len(numbers) == 2 * 5 * 9
+    assert len(numbers) == 2 * 5 * 8
     assert not [key for key, value in numbers.items() if "nan" in value]
     assert chapter.repeated_agreement(found).shape == (5, 6)
     own = found.xs("own value released (%), in an atom", level="measure")["value"]
