@@ -35,16 +35,18 @@ SMALL_RUN = (
 
 
 def start():
-    """Keep fits on disk, print numbers plainly, and say so if the run is a small one.
-
-    What a fit says about its convergence is printed below the cell that makes it.
-    """
+    """Keep fits on disk, print plainly, and say so if the run is a small one."""
     pp.cache.on()
     np.set_printoptions(legacy="1.25")  # print 1.5, not np.float64(1.5)
     pd.set_option("display.max_colwidth", None)
+    print_what_fits_say()
+    say_if_small()
+
+
+def print_what_fits_say():
+    """Print what a fit says about its convergence below the cell that makes it."""
     warnings.simplefilter("default", pp.ConvergenceWarning)
     warnings.showwarning = print_convergence
-    say_if_small()
 
 
 def print_convergence(message, category, *place, shown=warnings.showwarning):

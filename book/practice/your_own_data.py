@@ -19,12 +19,15 @@ from scipy.optimize import linprog
 import pseudopost as pp
 
 try:
-    from companion import by_profile, numbers, say_if_small
+    from companion import by_profile, numbers, print_what_fits_say, say_if_small
 except ImportError:  # a copy outside the book has one size, and no text for numbers
 
     def by_profile(small, book):
         """Return what the book takes."""
         return book
+
+    def print_what_fits_say():
+        """Leave warnings as they are."""
 
     def say_if_small():
         """Say nothing."""
@@ -78,6 +81,7 @@ def write_example(path):
 
 def sizes_of_example(*sizes):
     """Return the settings as they are, or those of a small run of the book."""
+    print_what_fits_say()
     say_if_small()
     return by_profile((2, 100, 100), sizes)
 

@@ -1,5 +1,6 @@
 import importlib.util
 import sys
+import warnings
 
 import companion
 import numpy as np
@@ -30,7 +31,9 @@ def test_a_copy_outside_the_book_needs_nothing_of_it(monkeypatch, capsys):
     spec.loader.exec_module(copied)
     assert copied.numbers({"n": 1}) is None
     assert copied.numbers.__module__ == "copied"
-    assert copied.sizes_of_example(6, 400, 300) == (6, 400, 300)
+    with warnings.catch_warnings():
+        assert copied.sizes_of_example(6, 400, 300) == (6, 400, 300)
+        assert warnings.showwarning is not companion.print_convergence
     assert capsys.readouterr().out == ""
 
 
@@ -337,5 +340,9 @@ def test_the_example_is_smaller_in_a_small_run_and_says_so(
     monkeypatch, capsys, profile, sizes
 ):
     monkeypatch.setattr(companion, "PROFILE", profile)
-    assert own.sizes_of_example(6, 400, 300) == sizes
-    assert bool(capsys.readouterr().out) == (profile == "class")
+    with warnings.catch_warnings():
+        assert own.sizes_of_example(6, 400, 300) == sizes
+        assert bool(capsys.readouterr().out) == (profile == "class")
+        # A page with anything on stderr is refused, and a small run does not converge.
+        warnings.warn("R-hat 3", pp.ConvergenceWarning, stacklevel=1)
+    assert capsys.readouterr() == ("R-hat 3\n", "")
