@@ -8,6 +8,7 @@ idea of a cell.
 import os
 import warnings
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
@@ -52,7 +53,7 @@ def print_what_fits_say():
 def print_convergence(message, category, *place, shown=warnings.showwarning):
     """Show a warning, or print it if it is about convergence."""
     if issubclass(category, pp.ConvergenceWarning):
-        print(message)
+        print(fill(str(message), 72))
     else:
         shown(message, category, *place)
 
@@ -268,9 +269,22 @@ class Study:
     def add(self, name, weights=None, n_datasets=20, **settings):
         """Fit under weights, by default 1; draw synthetic files; measure their risk."""
         self.weights[name] = np.ones(len(self.y)) if weights is None else weights
-        self.fits[name] = self.model.fit(weights, progressbar=False, **self.sampling)
+        self.fits[name] = self.fit(weights)
         self.z[name] = self.synthesize(name, n_datasets, **settings)
         self.risk[name] = self.risk_of(self.z[name])
+
+    def fit(self, weights=None):
+        """Fit under weights; once more with twice the draws if these were too few.
+
+        A small run is as it is.
+        """
+        fit = self.model.fit(weights, progressbar=False, **self.sampling)
+        if fit.attrs["not_converged"] and PROFILE != "class":
+            twice = 2 * self.sampling["draws"]
+            print(f"fitted once more, with {twice} draws in place of {twice // 2}")
+            settings = self.sampling | {"draws": twice}
+            fit = self.model.fit(weights, progressbar=False, **settings)
+        return fit
 
     def synthesize(self, name, n_datasets, random_seed=None, **settings):
         """Draw more synthetic files from a fit."""

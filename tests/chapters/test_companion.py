@@ -1,4 +1,5 @@
 import warnings
+from types import SimpleNamespace
 
 import companion
 import numpy as np
@@ -15,6 +16,44 @@ def test_a_warning_about_convergence_is_printed_on_the_page(capsys, monkeypatch)
             pp.ConvergenceWarning("R-hat 3"), pp.ConvergenceWarning, "", 1
         )
     assert capsys.readouterr() == ("R-hat 3\n", "")
+
+
+def test_a_long_message_is_broken_into_lines(capsys):
+    words = "chains " * 40
+    companion.print_convergence(words, pp.ConvergenceWarning)
+    lines = capsys.readouterr().out.splitlines()
+    assert " ".join(lines) == words.strip()
+    assert max(map(len, lines)) <= 72
+
+
+class Counting:
+    """A mixture whose fits converge from so many draws on."""
+
+    enough = 10
+
+    def fit(self, weights, *, draws, tune, random_seed, progressbar):
+        short = f"{draws} draws" if draws < self.enough else ""
+        return SimpleNamespace(
+            attrs={"draws": draws, "seed": random_seed, "not_converged": short}
+        )
+
+
+@pytest.mark.parametrize(
+    ("profile", "draws", "made"),
+    [("book", 10, 10), ("book", 6, 12), ("book", 4, 8), ("class", 6, 6)],
+)
+def test_a_fit_with_too_few_draws_is_made_once_more(
+    monkeypatch, capsys, profile, draws, made
+):
+    monkeypatch.setattr(companion, "PROFILE", profile)
+    study = object.__new__(companion.Study)
+    study.model = Counting()
+    study.sampling = {"draws": draws, "tune": 2, "random_seed": 7}
+    fit = study.fit()
+    assert (fit.attrs["draws"], fit.attrs["seed"]) == (made, 7)
+    assert study.sampling["draws"] == draws
+    said = f"fitted once more, with {made} draws in place of {draws}\n"
+    assert capsys.readouterr().out == (said if made > draws else "")
 
 
 def test_any_other_warning_is_shown_as_ever(capsys):

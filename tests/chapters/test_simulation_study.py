@@ -445,6 +445,9 @@ def path_of(*steps, target=0.3):
     return table.assign(difference=table["found"] - target)
 
 
+EXCESS = pd.Series({"difference": 0.019, "standard error": 0.006})
+
+
 def fits_table():
     return pd.DataFrame(
         {
@@ -458,21 +461,31 @@ def fits_table():
     )
 
 
-def test_risk_between_the_steps_of_a_search():
-    path = path_of((0.6, 0.34), (0.4, 0.3), (0.2, 0.2))
-    assert chapter.risk_at(path, 0.5) == pytest.approx(0.32)
+def test_excess_of_the_published_weight_comes_with_the_error_between_chains():
+    chains = np.repeat([[0.3], [0.2], [0.3], [0.4], [0.3]], 4, axis=0)
+    study = SimpleNamespace(
+        z={
+            ("Vector", "weighted"): chains,
+            ("Published scalar", "weighted"): 1.1 * chains,
+        },
+        risk_of=lambda z: z.mean(axis=0),
+    )
+    found = chapter.excess_of_published(study)
+    assert found["difference"] == pytest.approx(0.1)
+    spread = np.std([0.3, 0.2, 0.3, 0.4, 0.3], ddof=1) / np.sqrt(5) / 0.3
+    assert found["standard error"] == pytest.approx(spread * np.hypot(1, 1.1))
 
 
 def test_numbers_of_fits():
     search = SimpleNamespace(
         constant=0.4, path=path_of((0.6, 0.34), (0.4, 0.31), (0.2, 0.28))
     )
-    found = chapter.numbers_of_fits(fits_table(), search, 0.3)
+    found = chapter.numbers_of_fits(fits_table(), search, 0.3, EXCESS)
     assert (found["near-low"], found["near-high"], found["steps"]) == (0.2, 0.4, 3)
     assert found["rhat"] == 1.03
     assert found["occupied"] == 4
-    risk = 0.31 + 0.03 * 0.055 / 0.2
-    assert found["above-published"] == pytest.approx(100 * (risk / 0.3 - 1))
+    assert found["above-published"] == pytest.approx(1.9)
+    assert found["above-error"] == pytest.approx(1.2)
 
 
 def places_table(*risks):
@@ -661,19 +674,17 @@ def test_claims_on_risk():
 
 
 def test_claims_on_fits():
-    path = path_of((0.6, 0.32), (0.455, 0.303), (0.4, 0.301))
     fits = fits_table()
-    assert not failing(chapter.claims_on_fits(fits, 12, path, 0.3))
-    assert failing(chapter.claims_on_fits(fits, 10, path, 0.3)) == {"P1-Set07"}
+    assert not failing(chapter.claims_on_fits(fits, 12, 0.3, EXCESS))
+    assert failing(chapter.claims_on_fits(fits, 10, 0.3, EXCESS)) == {"P1-Set07"}
     off = set_to(fits, "Scalar", "mean risk", 0.32)
-    assert failing(chapter.claims_on_fits(off, 12, path, 0.3)) == {"P1-Set10"}
-    for steps in (
-        [(0.6, 0.34), (0.455, 0.32), (0.4, 0.3)],  # 0.455 does not match
-        [(0.6, 0.35), (0.31, 0.25)],  # it does, between steps of which none does
-    ):
-        assert failing(chapter.claims_on_fits(fits, 12, path_of(*steps), 0.3)) == {
-            "P1-Claim19"
-        }
+    assert failing(chapter.claims_on_fits(off, 12, 0.3, EXCESS)) == {
+        "P1-Set10",
+        "P1-Claim19",
+    }
+    for difference in (0.021, -0.021):
+        other = pd.Series(dict(EXCESS) | {"difference": difference})
+        assert failing(chapter.claims_on_fits(fits, 12, 0.3, other)) == {"P1-Claim19"}
 
 
 DEVIATION = pd.DataFrame({"low": [1.0, 1.1, 0.9, 1.0], "high": [2.0, 2.1, 1.9, 2.0]})
