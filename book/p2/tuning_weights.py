@@ -495,7 +495,7 @@ def show_quantile_by_share(income, marginal, both):
     texts |= {P: "Pairwise, c = 0.7, 1, 1.5", M: "Marginal, c = 1, 1.5"}
     texts |= dict.fromkeys(("Pairwise, c = 0.7", PC, MC), "")
     places = {
-        "Pairwise, g = -0.1": (-7, 4, "right"),
+        P: (9, -2, "left"),
         "order 3": (-12, 9, "left"),
         "order 4": (8, 3, "left"),
     }
