@@ -310,9 +310,14 @@ def test_statistics_of_several_releases(rng):
             "earner": rng.choice(["Earner", "Not an earner"], 80),
         }
     )
-    z = rng.normal(size=(2, 80))
+    z = rng.normal(size=(3, 80))
     single = [ce_income.statistics(people, v) for v in z]
-    assert np.allclose(ce_income.statistics(people, z), sum(single) / 2)
+    assert np.allclose(ce_income.statistics(people, z), np.median(single, axis=0))
+    # One enormous income in one release decides nothing.
+    z[1, 5] = 1e30
+    limits = np.sort([single[0], single[2]], axis=0)
+    several = ce_income.statistics(people, z)
+    assert np.allclose(several, np.clip(several, *limits))
     assert np.isclose(single[0]["90% quantile"], np.quantile(z[0], 0.9))
     X = np.column_stack([np.ones(80)] + [people[c] == people[c].max() for c in people])
     assert np.isclose(single[0]["coefficient"], np.linalg.lstsq(X, z[0])[0][3])
