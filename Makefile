@@ -38,7 +38,7 @@ $(VENV)/.installed: requirements.txt pyproject.toml
 	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "pseudopost_book.pth").write_text("$(CURDIR)/book\n")'
 	@touch $@
 
-book: $(VENV)/.installed  ## Build the book in _build/html and the notebooks in _build/editions (240; PROFILE=class: 8)
+book: $(VENV)/.installed  ## Build the book in _build/html and the notebooks in _build/editions (240; PROFILE=class: 12)
 	$(BIN)/python tools/execute.py
 	$(MAKE) pages
 
