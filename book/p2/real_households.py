@@ -8,9 +8,11 @@ fitted in the same way, so that a difference between files is one between their 
 pairwise ones (`benchmarks/sweeps.md`), and their atoms studied (`data/atoms.csv`): it
 was known that chains agree with shared slopes, and of Unweighted the mean risk, .177 in
 2016, and the errors of quantiles, the largest of them 16%. So the finding that synthesis
-halves the mean risk was as good as known, and that on four estimates in part. Nothing had
-been looked at that compares two synthesizers. The rules are applied to 2016Q1 first;
-2014Q1 is a repetition, and nothing is changed between the two.
+halves the mean risk was as good as known, and that on four estimates in part. For 2016Q1
+`data/reference_posteriors.json` has summaries without weights and with pairwise ones, by
+which samplers were compared; nobody had compared the two synthesizers by them, or by
+anything else. The rules are applied to 2016Q1 first; 2014Q1 is a repetition, and nothing
+is changed between the two.
 
 *Files.* Households with a positive income and a known region and size of the area. An
 income of 0 stands for no income and for no answer, so it is set aside, with the losses,
