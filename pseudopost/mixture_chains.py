@@ -10,7 +10,7 @@ from pseudopost.compiled import kept_on_disk
 from pseudopost.convergence import share_of_wanted
 from pseudopost.mixture_exchanges import exchange
 from pseudopost.mixture_starts import start
-from pseudopost.mixture_sweeps import draw_of, sweep
+from pseudopost.mixture_sweeps import draw_of, gram_of, sweep
 
 # Sweeps for each step of tuning, for each draw at first, and for each at most: under
 # weights, and with weights of 1, where a sweep takes less time and components come and
@@ -38,7 +38,7 @@ def run(data, state, extra, sweeps, rng):
     sweeps : int
     rng : numpy.random.Generator
     """
-    gram = np.empty((0, 0)) if data.weights.min() < 1 else data.X.T @ data.X
+    gram = gram_of(data)
     for _ in range(sweeps):
         sweep(data, gram, state, extra, rng)
         exchange(data, state, rng)

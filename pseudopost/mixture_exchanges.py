@@ -22,16 +22,18 @@ from pseudopost.compiled import compiled
 from pseudopost.mixture_sweeps import (
     NOTHING,
     Levels,
+    add_part,
     dimensions,
-    exp_of_negative,
-    log_add,
+    log_add_and_share,
     log_prior_of_row,
     takes_part,
 )
 
-# Steps of a climb; by how many nats its top may be below where the exchange set out;
-# components whose shares are below such a part of the largest do not exchange.
-STEPS, BELOW, LARGE = 5, 12.0, 0.003
+# Steps of a climb, which ends before one that would gain less than so many nats.
+STEPS, CLOSE = 5, 0.02
+# By how many nats the top may be below where the exchange set out; components whose
+# shares are below such a part of the largest do not exchange.
+BELOW, LARGE = 12.0, 0.003
 
 
 def levels_of(X, directions):
@@ -77,9 +79,10 @@ def at_records(a, b, records):
         one, other = residual_a[i] - a * d[i], residual_b[i] - b * d[i]
         log_a = shift_a - 0.5 * u * one * one
         log_b = shift_b - 0.5 * v * other * other
-        total = log_add(rest[i], log_add(log_a, log_b))
-        share_a = exp_of_negative(log_a - total)
-        share_b = exp_of_negative(log_b - total)
+        both, of_both = log_add_and_share(log_a, log_b)
+        total, share_of_both = log_add_and_share(both, rest[i])
+        share_a = of_both * share_of_both
+        share_b = (1 - of_both) * share_of_both
         score_a, score_b = u * one * d[i], v * other * d[i]
         height += weight[i] * total
         slope_a += weight[i] * share_a * score_a
@@ -146,8 +149,11 @@ def climb(a, b, records, prior):
     for _ in range(STEPS):
         aa, ab, bb = curvature
         det = aa * bb - ab * ab
-        a += (bb * slope_a - ab * slope_b) / det
-        b += (aa * slope_b - ab * slope_a) / det
+        step_a = (bb * slope_a - ab * slope_b) / det
+        step_b = (aa * slope_b - ab * slope_a) / det
+        if 0.5 * (step_a * slope_a + step_b * slope_b) < CLOSE:
+            break
+        a, b = a + step_a, b + step_b
         height, slope_a, slope_b, curvature = terms(a, b, records, prior)
     return a, b, height, curvature
 
@@ -175,25 +181,18 @@ def records_of(own, d, a, b, data, state):
 
     Records in components that take no part stay there, so they have no weight.
     """
-    n, K = len(own), len(state.sigma)
     part = takes_part(state.log_share, data.weights.min() < 1)
-    weight, rest = data.weights[own], np.full(n, NOTHING)
-    residual_a, residual_b = np.empty(n), np.empty(n)
-    y = data.y[own]
-    for i, j in enumerate(own):
-        for p in range(len(state.slope)):
-            y[i] -= data.Z[j, p] * state.slope[p]
-        if state.z[j] >= 0 and not part[state.z[j]]:
+    weight, rest, y = data.weights[own], np.full(len(own), NOTHING), data.y[own]
+    for p in range(len(state.slope)):
+        y -= state.slope[p] * data.Z[own, p]
+    for i, k in enumerate(state.z[own]):
+        if k >= 0 and not part[k]:
             weight[i] = 0.0
-        residual_a[i], residual_b[i] = y[i] - state.mean[a, j], y[i] - state.mean[b, j]
-    for k in range(K):
-        if part[k] and k != a and k != b:
-            shift, h = (
-                state.log_share[k] - math.log(state.sigma[k]),
-                0.5 / state.sigma[k] ** 2,
-            )
-            for i, j in enumerate(own):
-                rest[i] = log_add(rest[i], shift - h * (y[i] - state.mean[k, j]) ** 2)
+    for k in np.flatnonzero(part):
+        if k != a and k != b:
+            there = y - state.mean[k][own]
+            rest = add_part(rest, state.log_share[k], state.sigma[k], there)
+    residual_a, residual_b = y - state.mean[a][own], y - state.mean[b][own]
     one = state.log_share[a] - math.log(state.sigma[a]), state.sigma[a] ** -2
     other = state.log_share[b] - math.log(state.sigma[b]), state.sigma[b] ** -2
     return weight, d, residual_a, residual_b, rest, one, other

@@ -33,6 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
+from scipy import special
 
 from pseudopost.compiled import compiled
 
@@ -43,6 +44,14 @@ EXPONENTIAL = tuple(1 / math.factorial(j) for j in range(7, -1, -1))
 ARTANH = tuple(
     Chebyshev.interpolate(
         lambda square: 2 * np.arctanh(np.sqrt(square)) / np.sqrt(square), 7, [0, 1 / 9]
+    )
+    .convert(kind=Polynomial)
+    .coef[::-1]
+)
+# Of erfc(x) exp(x**2) (1 + 2 x) in powers of (x - 3) / (x + 3): within 1e-10.
+ERFC = tuple(
+    Chebyshev.interpolate(
+        lambda u: special.erfcx(3 * (1 + u) / (1 - u)) * (1 + 6 * (1 + u) / (1 - u)), 14
     )
     .convert(kind=Polynomial)
     .coef[::-1]
@@ -79,11 +88,12 @@ class Rows(NamedTuple):
     """What is not 0 in each row of a matrix; empty where that is more than half."""
 
     count: np.ndarray  # (n,)
-    place: np.ndarray  # (n, largest count)
+    # (n, largest count), small so that more of it stays at hand
+    place: np.ndarray
     value: np.ndarray  # (n, largest count)
 
 
-NO_ROWS = Rows(np.empty(0, int), np.empty((0, 0), int), np.empty((0, 0)))
+NO_ROWS = Rows(np.empty(0, int), np.empty((0, 0), np.uint32), np.empty((0, 0)))
 
 
 class Records(NamedTuple):
@@ -172,6 +182,26 @@ def normal_mixture(y, mean, log_pi, log_sigma):
     return largest + np.log(total), share
 
 
+@compiled()
+def expected_below(share, mean, scale, point):
+    """Sum of shares of normals below a point each, and of their densities there.
+
+    The sds are 1 / (sqrt(2) scale). Written so that it is vectorised.
+    """
+    below = density = 0.0
+    for i in range(len(share)):
+        z = (point[i] - mean[i]) * scale
+        far = min(abs(z), 10.0)
+        u, at = (far - 3) / (far + 3), exp_of_negative(-far * far)
+        value = 0.0
+        for coefficient in ERFC:
+            value = value * u + coefficient
+        beyond = 0.5 * value * at / (1 + 2 * far)
+        below += share[i] * (beyond if z < 0 else 1 - beyond)
+        density += share[i] * at
+    return below, density * scale / math.sqrt(math.pi)
+
+
 @compiled(nogil=True)
 def released(share, mean, sigma, points, low, high):
     """Distribution of released logarithms, given the confidential ones.
@@ -186,18 +216,17 @@ def released(share, mean, sigma, points, low, high):
     K, n = share.shape
     distribution, density, between = np.zeros(len(points)), np.zeros(len(points)), 0.0
     for k in range(K):
+        own = np.flatnonzero(share[k] > 1e-9)
+        part, middle = share[k][own], mean[k][own]
         scale = 1 / (math.sqrt(2.0) * sigma[k])
-        for i in range(n):
-            if share[k, i] < 1e-9:
-                continue
-            half = 0.5 * share[k, i]
-            up, down = (high[i] - mean[k, i]) * scale, (low[i] - mean[k, i]) * scale
-            between += half * (math.erf(up) - math.erf(down))
-            for j, point in enumerate(points):
-                z = (point - mean[k, i]) * scale
-                distribution[j] += half * (1 + math.erf(z))
-                density[j] += share[k, i] * scale * math.exp(-z * z)
-    return distribution / n, density / (n * math.sqrt(math.pi)), between / n
+        between += expected_below(part, middle, scale, high[own])[0]
+        between -= expected_below(part, middle, scale, low[own])[0]
+        for j, point in enumerate(points):
+            point = np.full(len(own), point)
+            below, there = expected_below(part, middle, scale, point)
+            distribution[j] += below
+            density[j] += there
+    return distribution / n, density / n, between / n
 
 
 @compiled(inline="always")
@@ -212,15 +241,34 @@ def log_add(u, v):
 
 
 @compiled()
+def add_part(total, log_share, sigma, residual):
+    """Log of exp(total) and what one component adds to each record's likelihood."""
+    shift, h = log_share - math.log(sigma), 0.5 / sigma**2
+    found = np.empty_like(total)
+    for i in range(len(total)):
+        found[i] = log_add(total[i], shift - h * residual[i] ** 2)
+    return found
+
+
+@compiled()
 def log_rest(log_share, residual, sigma):
     """Log of what the components from the k-th on add to each record's likelihood."""
     K, n = residual.shape
     rest = np.full((K + 1, n), NOTHING)
     for k in range(K - 1, -1, -1):
-        shift, h = log_share[k] - math.log(sigma[k]), 0.5 / sigma[k] ** 2
-        for i in range(n):
-            rest[k, i] = log_add(rest[k + 1, i], shift - h * residual[k, i] ** 2)
+        rest[k] = add_part(rest[k + 1], log_share[k], sigma[k], residual[k])
     return rest
+
+
+@compiled(inline="always")
+def log_add_and_share(u, v):
+    """Log of exp(u) + exp(v), and the share that exp(u) has in it."""
+    x = exp_of_negative(-abs(u - v))
+    z, part = x / (2 + x), 1 / (1 + x)
+    value, square = 0.0, z * z
+    for coefficient in ARTANH:
+        value = value * square + coefficient
+    return max(u, v) + z * value, part if u > v else x * part
 
 
 @compiled()
@@ -272,12 +320,21 @@ def takes_part(log_share, weighted):
 
 
 @compiled()
-def reallocate(z, taking_part, log_share, residual, sigma, rng):
+def residuals_of(components, y, mean):
+    """Compute what the means of some components leave of each value, (those, n)."""
+    found = np.empty((len(components), len(y)))
+    for j, k in enumerate(components):
+        for i in range(len(y)):
+            found[j, i] = y[i] - mean[k, i]
+    return found
+
+
+@compiled()
+def reallocate(z, taking_part, log_share, y, mean, sigma, rng):
     """Draw components among those that take part, of the records that are in one."""
     among = np.flatnonzero(taking_part)
-    new = among[
-        allocate(log_share[among], residual[among], sigma[among], np.ones(len(z)), rng)
-    ]
+    residual, power = residuals_of(among, y, mean), np.ones(len(z))
+    new = among[allocate(log_share[among], residual, sigma[among], power, rng)]
     for i in range(len(z)):
         if z[i] < 0 or taking_part[z[i]]:
             z[i] = new[i]
@@ -311,18 +368,16 @@ def log_prior_of_row(log_t, square, D, K):
 def draw_scales(beta, inverse_W, log_t, D, rng):
     """Draw log t by Metropolis steps, then the precision of each predictor's row."""
     K, R = beta.shape
-    precision = np.empty(R)
+    precision, square = np.empty(R), np.sum(beta * (inverse_W @ beta), axis=0)
     for r in range(R):
-        b = np.ascontiguousarray(beta[:, r])
-        square = np.sum(b * (inverse_W @ b))
-        old = log_prior_of_row(log_t[r], square, D, K)
+        old = log_prior_of_row(log_t[r], square[r], D, K)
         for _ in range(3):
             proposed = log_t[r] + 0.5 * rng.standard_normal()
-            new = log_prior_of_row(proposed, square, D, K)
+            new = log_prior_of_row(proposed, square[r], D, K)
             if -rng.standard_exponential() < new - old:
                 log_t[r], old = proposed, new
         t2 = math.exp(2 * log_t[r])
-        q = 1 + square / (t2 * D)
+        q = 1 + square[r] / (t2 * D)
         one = rng.standard_gamma(0.5 * (D - 1)) / q
         two = rng.standard_gamma(2.0) / (1 + t2 * q / 3)
         precision[r] = 2 * (one + two * t2 / 3) / (D * t2)
@@ -330,21 +385,32 @@ def draw_scales(beta, inverse_W, log_t, D, rng):
 
 
 @compiled()
-def log_prior_of_T(T, beta, log_t, D):
-    """Log prior of T and of the coefficients given T and t, bar a constant."""
+def solve_triangle(T, beta, g, first):
+    """Solve T'g = beta in place, in the rows from `first` on, given those before."""
     K, R = beta.shape
-    logp = 0.0
+    for k in range(first, K):
+        for r in range(R):
+            g[k, r] = beta[k, r]
+        for j in range(k):
+            for r in range(R):
+                g[k, r] -= T[j, k] * g[j, r]
+        for r in range(R):
+            g[k, r] /= T[k, k]
+
+
+@compiled()
+def log_prior_of_T(T, g, log_t, D):
+    """Log prior of T and, given T and t, of the coefficients T'g, bar a constant."""
+    K, R = g.shape
+    logp, square = 0.0, np.zeros(R)
     for k in range(K):
         diagonal = T[k, k] * math.sqrt(D)
         logp += (D - k - 1) * math.log(diagonal) - 0.5 * diagonal**2
-        logp -= R * math.log(T[k, k]) + 0.5 * D * np.sum(T[k, k + 1 :] ** 2)
-    g, square = np.empty((K, R)), np.zeros(R)
-    for k in range(K):
-        g[k] = beta[k]
-        for j in range(k):
-            g[k] -= T[j, k] * g[j]
-        g[k] /= T[k, k]
-        square += g[k] ** 2
+        logp -= R * math.log(T[k, k])
+        for j in range(k + 1, K):
+            logp -= 0.5 * D * T[k, j] ** 2
+        for r in range(R):
+            square[r] += g[k, r] ** 2
     for r in range(R):
         logp += log_prior_of_row(log_t[r], square[r], D, K)
     return logp
@@ -352,19 +418,27 @@ def log_prior_of_T(T, beta, log_t, D):
 
 @compiled()
 def move_T(T, beta, log_t, D, rng):
-    """Metropolis steps for the triangle that correlates the components."""
-    K = len(T)
-    old, step = log_prior_of_T(T, beta, log_t, D), 1 / math.sqrt(D)
-    for k in range(K):
-        for j in range(k, K):
+    """Metropolis steps for the triangle that correlates the components.
+
+    They go by columns: before a column the rows of g stay as they are.
+    """
+    g = np.empty_like(beta)
+    solve_triangle(T, beta, g, 0)
+    tried = g.copy()
+    old, step = log_prior_of_T(T, g, log_t, D), 1 / math.sqrt(D)
+    for j in range(len(T)):
+        for k in range(j + 1):
             kept, noise = T[k, j], step * rng.standard_normal()
             T[k, j] = kept * math.exp(noise) if j == k else kept + noise
-            new = log_prior_of_T(T, beta, log_t, D)
+            solve_triangle(T, beta, tried, j)
+            new = log_prior_of_T(T, tried, log_t, D)
             jacobian = noise if j == k else 0.0
             if -rng.standard_exponential() < new - old + jacobian:
                 old = new
+                g[j:] = tried[j:]
             else:
                 T[k, j] = kept
+                tried[j:] = g[j:]
 
 
 @compiled()
@@ -421,12 +495,10 @@ def draw_empty_shares(log_share, a, size, occupied, total, rng):
 @compiled()
 def log_of_sum(log_share, size, residual, sigma, empty, rest):
     """Log of exp(rest) and the parts of the empty, or of the other, components."""
-    total = rest.copy()
+    total = rest
     for k in range(len(size)):
-        shift, h = log_share[k] - math.log(sigma[k]), 0.5 / sigma[k] ** 2
         if (size[k] == 0) == empty:
-            for i in range(len(rest)):
-                total[i] = log_add(total[i], shift - h * residual[k, i] ** 2)
+            total = add_part(total, log_share[k], sigma[k], residual[k])
     return total
 
 
@@ -458,25 +530,31 @@ def draw_gamma(log_share, gamma, extra, size, total, left, residual, sigma, rng)
 
 
 @compiled()
+def solve_transposed(root, x):
+    """Solve root' x = the given x, in place; return it."""
+    for r in range(len(x) - 1, -1, -1):
+        x[r] /= root[r, r]
+        for c in range(r):
+            x[c] -= root[r, c] * x[r]
+    return x
+
+
+@compiled()
 def solve(root, push):
     """Solve P x = push, with the Cholesky root of P."""
     x = push.copy()
     for r in range(len(x)):
-        x[r] = (x[r] - np.sum(root[r, :r] * x[:r])) / root[r, r]
-    for r in range(len(x) - 1, -1, -1):
-        x[r] /= root[r, r]
-        x[:r] -= root[r, :r] * x[r]
-    return x
+        total = 0.0
+        for c in range(r):
+            total += root[r, c] * x[c]
+        x[r] = (x[r] - total) / root[r, r]
+    return solve_transposed(root, x)
 
 
 @compiled()
 def draw_around(root, rng):
     """Draw from the normal of mean 0 whose precision has this Cholesky root."""
-    x = rng.standard_normal(len(root))
-    for r in range(len(x) - 1, -1, -1):
-        x[r] /= root[r, r]
-        x[:r] -= root[r, :r] * x[r]
-    return x
+    return solve_transposed(root, rng.standard_normal(len(root)))
 
 
 @compiled()
@@ -498,7 +576,8 @@ def rows_of(X):
     if 2 * width > X.shape[1]:
         return NO_ROWS
     place = np.argsort(X == 0, axis=1, kind="stable")[:, :width]
-    return Rows(count, place, np.take_along_axis(X, place, axis=1))
+    value = np.take_along_axis(X, place, axis=1)
+    return Rows(count, place.astype(np.uint32), value)
 
 
 @compiled()
@@ -519,18 +598,34 @@ def sparse_cross_products(own, rows, y, R):
 
 
 @compiled()
-def products_by_component(order, begin, data, gram):
-    """Cross products of each component, (K, R + 1, R + 1).
+def gram_of(data):
+    """Products of X with X, Z and y, (R, R + P + 1); empty if a weight is below 1."""
+    R, P = data.X.shape[1], data.Z.shape[1]
+    if data.weights.min() < 1:
+        return np.empty((0, 0))
+    found = np.empty((R, R + P + 1))
+    found[:, :R], found[:, R + P] = data.X.T @ data.X, data.y @ data.X
+    if P:
+        found[:, R : R + P] = data.X.T @ data.Z
+    return found
 
-    Where all records count, those of the largest are what the others leave of `gram`,
-    which is X'X; else `gram` is empty.
+
+@compiled()
+def products_by_component(order, begin, data, slope, gram):
+    """Cross products of X and what `slope` leaves of y, by component, in `data`.
+
+    Shape (K, R + 1, R + 1). Where all records count, those of the largest component are
+    what the others leave of `gram`, which is of y itself.
     """
     K, R = len(begin) - 1, data.X.shape[1]
     found, largest = np.zeros((K, R + 1, R + 1)), -1
     if len(gram):
         largest = np.argmax(begin[1:] - begin[:-1])
-        found[largest, :R, :R] = gram
-        found[largest, :R, R] = found[largest, R, :R] = data.y @ data.X
+        found[largest, :R, :R] = gram[:, :R]
+        push = gram[:, -1].copy()
+        for p in range(len(slope)):
+            push -= slope[p] * gram[:, R + p]
+        found[largest, :R, R] = found[largest, R, :R] = push
         found[largest, R, R] = np.sum(data.y**2)
     for k in range(K):
         own = order[begin[k] : begin[k + 1]]
@@ -545,17 +640,38 @@ def products_by_component(order, begin, data, gram):
 
 
 @compiled()
+def pull_of_others(k, beta, inverse_W):
+    """Sum what the other components add to the prior's mean of one's coefficients."""
+    K, R = beta.shape
+    found = np.zeros(R)
+    for j in range(K):
+        if j != k:
+            for r in range(R):
+                found[r] -= inverse_W[k, j] * beta[j, r]
+    return found
+
+
+@compiled()
 def conjugate(k, products, beta, sigma, prior):
     """Cholesky root of the precision of a component's coefficients, and their mean."""
     R = beta.shape[1]
     inverse_W, precision = prior
     P, push = products[:R, :R] / sigma**2, products[:R, R] / sigma**2
+    pull = pull_of_others(k, beta, inverse_W)
     for r in range(R):
-        others = np.sum(inverse_W[k] * beta[:, r]) - inverse_W[k, k] * beta[k, r]
-        push[r] -= precision[r] * others
+        push[r] += precision[r] * pull[r]
         P[r, r] += precision[r] * inverse_W[k, k]
     root = np.linalg.cholesky(P)
     return root, solve(root, push)
+
+
+@compiled()
+def draw_from_prior(k, beta, prior, rng):
+    """Draw the coefficients of a component that has no records, in place."""
+    inverse_W, precision = prior
+    centre = pull_of_others(k, beta, inverse_W) / inverse_W[k, k]
+    noise = rng.standard_normal(len(centre))
+    beta[k] = centre + noise / np.sqrt(precision * inverse_W[k, k])
 
 
 @compiled()
@@ -625,6 +741,9 @@ def draw_coefficients(
     The means are updated only where something is left. Returns the sum of the squared
     residuals of the component's own records.
     """
+    if size == 0 and len(left) == 0:
+        draw_from_prior(k, beta, prior, rng)
+        return 0.0
     root, centre = conjugate(k, products, beta, sigma, prior)
     if len(left) == 0:
         beta[k] = centre + draw_around(root, rng)
@@ -799,12 +918,30 @@ def which_move(log_share, size, weighted, rng):
 
 
 @compiled()
-def update_means(which, X, beta, mean):
-    """Compute the means of some components, in place."""
-    which = np.flatnonzero(which)
-    found = beta[which] @ X.T
-    for j, k in enumerate(which):
-        mean[k] = found[j]
+def update_means(which, data, beta, mean):
+    """Compute the means of some components, in place, four of them at a time."""
+    which, rows = np.flatnonzero(which), data.rows
+    if len(rows.count) == 0:
+        found = beta[which] @ data.X.T
+        for j, k in enumerate(which):
+            mean[k] = found[j]
+        return
+    four = np.zeros((beta.shape[1], 4))
+    for begin in range(0, len(which), 4):
+        some = which[begin : begin + 4]
+        # Some of them twice, where there are fewer.
+        a, b, c, d = some[0], some[1 % len(some)], some[2 % len(some)], some[-1]
+        for j, k in enumerate((a, b, c, d)):
+            four[:, j] = beta[k]
+        for i in range(len(rows.count)):
+            one = two = three = last = 0.0
+            for p in range(rows.count[i]):
+                row, value = four[rows.place[i, p]], rows.value[i, p]
+                one += value * row[0]
+                two += value * row[1]
+                three += value * row[2]
+                last += value * row[3]
+            mean[a, i], mean[b, i], mean[c, i], mean[d, i] = one, two, three, last
 
 
 @compiled()
@@ -821,22 +958,24 @@ def sweep(data, gram, state, extra, rng):
         data = Records(
             y, data.X, data.weights, data.floor, data.Z, data.levels, data.rows
         )
-    residual = data.y - mean
-    reallocate(z, takes_part(log_share, weighted), log_share, residual, sigma, rng)
+    part = takes_part(log_share, weighted)
+    reallocate(z, part, log_share, data.y, mean, sigma, rng)
     left = who_counts(z, data.weights, rng)
+    n = len(left)
+    residual = residuals_of(np.arange(K), data.y[:n], mean)
     order, begin = by_component(z, K)
     size[:] = begin[1:] - begin[:-1]
     gamma[0] = draw_gamma(
         log_share, gamma[0], extra, size, total, left, residual, sigma, rng
     )
-    after = log_rest(log_share, residual[:, : len(left)], sigma)
-    before = np.full(len(left), NOTHING)
+    after = log_rest(log_share, residual, sigma)
+    before = np.full(n, NOTHING)
     rest = before.copy()
     moves = which_move(log_share, size, weighted, rng)
-    products = products_by_component(order, begin, data, gram)
+    products = products_by_component(order, begin, data, slope, gram)
     for k in range(K):
         if moves[k]:
-            for i in range(len(left)):
+            for i in range(n):
                 rest[i] = log_add(before[i], after[k + 1, i])
             shift = log_share[k] - math.log(sigma[k])
             squares = draw_coefficients(
@@ -853,7 +992,7 @@ def sweep(data, gram, state, extra, rng):
                 prior,
                 rng,
             )
-            there = data.y[: len(left)] - mean[k, : len(left)]
+            there = data.y[:n] - mean[k, :n]
             sigma[k] = draw_sigma(
                 sigma[k],
                 data.floor,
@@ -870,11 +1009,10 @@ def sweep(data, gram, state, extra, rng):
                 log_share[k] = draw_share(
                     log_share[k], shape, sigma[k], left, rest, there, rng
                 )
-        shift, h = log_share[k] - math.log(sigma[k]), 0.5 / sigma[k] ** 2
-        for i in range(len(left)):
-            before[i] = log_add(before[i], shift - h * (data.y[i] - mean[k, i]) ** 2)
+        there = data.y[:n] - mean[k, :n]
+        before = add_part(before, log_share[k], sigma[k], there)
     if not weighted:
-        update_means((size > 0) | takes_part(log_share, False), data.X, beta, mean)
+        update_means((size > 0) | takes_part(log_share, False), data, beta, mean)
     if len(slope) and rng.random() < SHARED:
         draw_slopes(order, begin, given, left, state, rng)
     if rng.random() < 0.1:  # dear, and the data say little about it

@@ -152,7 +152,8 @@ def test_the_order_of_arrays_in_memory_compiles_nothing_and_changes_nothing(data
     expected, compiled = drawn(data), mixture_chains.run.signatures
     strided = np.repeat(data.y, 2)[::2]
     assert not strided.flags.contiguous
-    rows = data.rows._replace(place=np.asfortranarray(np.zeros((120, 2), dtype=int)))
+    places = np.zeros((120, 2), dtype=data.rows.place.dtype)
+    rows = data.rows._replace(place=np.asfortranarray(places))
     other = data._replace(y=strided, X=np.asfortranarray(data.X), rows=rows)
     assert_equal(drawn(other), expected)
     assert mixture_chains.run.signatures == compiled

@@ -152,8 +152,8 @@ def test_arrangements_change(direction, weights):
     data, state = case(direction, weights)
     state, rng = of_two(state), np.random.default_rng(5)
     start = exact_draws(data, state, 2000, rng)
-    end = exchanged(start, data, state, 3, rng)
     apart = np.sum(data.levels.projection[0] * (state.beta[0] - state.beta[1]))
+    end = exchanged(start, data, state, 3, rng)
     before, after = (apart + t[:, 0] - t[:, 1] > 0 for t in (start, end))
     assert 0.1 < before.mean() < 0.9
     assert np.mean(before != after) > 0.1

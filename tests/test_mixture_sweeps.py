@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from mixtures import by_scipy, two_groups
 from scipy import stats
+from scipy.special import expit
 
 from pseudopost import mixture_sweeps as sweeps
 from pseudopost.compiled import compiled
@@ -108,6 +109,27 @@ def test_log_of_the_rest():
     assert (rest[4] == sweeps.NOTHING).all()
 
 
+def test_log_of_a_sum_and_the_share_in_it():
+    rng = np.random.default_rng(1)
+    u, v = rng.normal(0, 20, size=(2, 1000))
+    v[:3] = sweeps.NOTHING, u[1], u[2] - 800
+    pairs = list(zip(u, v, strict=True))
+    ours = np.array([sweeps.log_add_and_share(a, b) for a, b in pairs])
+    np.testing.assert_array_equal(ours[:, 0], [sweeps.log_add(a, b) for a, b in pairs])
+    np.testing.assert_allclose(ours[:, 1], expit(u - v), rtol=0, atol=1e-13)
+
+
+def test_what_is_expected_below_a_point():
+    z = np.concatenate([np.linspace(-8, 8, 4001), [-50, 50, -np.inf, np.inf]])
+    for value in z:
+        below, density = sweeps.expected_below(
+            np.array([0.3]), np.array([1.0]), 0.5, np.array([1.0 + value])
+        )
+        normal = stats.norm(0, np.sqrt(2))
+        np.testing.assert_allclose(below, 0.3 * normal.cdf(value), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(density, 0.3 * normal.pdf(value), rtol=0, atol=1e-14)
+
+
 def test_distribution_of_released_values():
     y, mean, log_pi, log_sigma = values(n=50, K=4)
     log_pi[1] = -np.inf
@@ -165,8 +187,10 @@ def test_records_move_among_components_that_take_part():
     rng = np.random.default_rng(3)
     z = np.tile([-1, 0, 1, 2], 30_000)
     before, part = z.copy(), np.array([True, False, True])
-    log_share, residual = np.log([0.2, 0.5, 0.3]), np.zeros((3, len(z)))
-    sweeps.reallocate(z, part, log_share, residual, np.ones(3), rng)
+    # The last component is at all values as the first is, the other is nearer.
+    log_share, y = np.log([0.2, 0.5, 0.3]), rng.normal(size=len(z))
+    mean = np.stack([y + 1, y, y - 1])
+    sweeps.reallocate(z, part, log_share, y, mean, np.ones(3), rng)
     stays = before == 1
     assert (z[stays] == 1).all()
     assert not (z[~stays] == 1).any()
@@ -262,20 +286,57 @@ def test_rows_of_what_is_not_zero():
     assert len(sweeps.rows_of(X[:, :5]).count) == 0  # more than half
 
 
+@pytest.mark.parametrize("slopes", [0, 2])
 @pytest.mark.parametrize("all_count", [True, False])
 @pytest.mark.parametrize("by_rows", [True, False])
-def test_cross_products_by_component(all_count, by_rows):
+def test_cross_products_by_component(all_count, by_rows, slopes):
     rng, X = np.random.default_rng(9), sparse()
-    y = rng.normal(9, 1, size=40)
-    rows = {"rows": sweeps.rows_of(X)} if by_rows else {}
-    data = sweeps.Records(y, X, np.ones(40), 0.05, **rows)
+    y, Z = rng.normal(9, 1, size=40), rng.normal(size=(40, slopes))
+    slope, weights = rng.normal(size=slopes), np.ones(40)
     z = rng.choice([0, 2, 3] if all_count else [-1, 0, 2, 3], size=40)
-    gram = X.T @ X if all_count else np.empty((0, 0))
-    found = sweeps.products_by_component(*sweeps.by_component(z, 5), data, gram)
-    both = np.column_stack([X, y])
+    weights[z < 0] = 0.5
+    rows = {"rows": sweeps.rows_of(X)} if by_rows else {}
+    data = sweeps.Records(y, X, weights, 0.05, Z, **rows)
+    gram = sweeps.gram_of(data)
+    assert len(gram) == (7 if all_count else 0)
+    data = data._replace(y=y - Z @ slope)
+    order, begin = sweeps.by_component(z, 5)
+    found = sweeps.products_by_component(order, begin, data, slope, gram)
+    both = np.column_stack([X, data.y])
     for k in range(5):
         expected = both[z == k].T @ both[z == k]
         np.testing.assert_allclose(found[k], expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("by_rows", [True, False])
+@pytest.mark.parametrize("which", [[], [2], [0, 8], [1, 2, 5], [0, 3, 4, 7], range(9)])
+def test_means_of_some_components(which, by_rows):
+    rng, X = np.random.default_rng(9), sparse()
+    rows = {"rows": sweeps.rows_of(X)} if by_rows else {}
+    data = sweeps.Records(np.zeros(40), X, np.ones(40), 0.05, **rows)
+    beta, chosen = rng.normal(size=(9, 7)), np.isin(np.arange(9), which)
+    mean = np.full((9, 40), 5.0)
+    sweeps.update_means(chosen, data, beta, mean)
+    np.testing.assert_allclose(mean[chosen], beta[chosen] @ X.T, atol=1e-14)
+    assert (mean[~chosen] == 5).all()
+
+
+def test_coefficients_without_records_are_draws_from_their_conditional_prior():
+    rng = np.random.default_rng(11)
+    W, precision = np.array([[2, 0.6, 0.1], [0.6, 1, 0], [0.1, 0, 0.5]]), [0.5, 3.0]
+    prior = np.linalg.inv(W), np.array(precision)
+    beta = rng.normal(size=(3, 2))
+    others, draws = beta[[0, 2]].copy(), np.empty((20_000, 2))
+    for s in range(len(draws)):
+        sweeps.draw_from_prior(1, beta, prior, rng)
+        draws[s] = beta[1]
+    np.testing.assert_array_equal(beta[[0, 2]], others)
+    # Row r has covariance W / precision[r].
+    regression = np.linalg.solve(W[np.ix_([0, 2], [0, 2])], W[[0, 2], 1])
+    sd = np.sqrt((W[1, 1] - W[1, [0, 2]] @ regression) / prior[1])
+    for r in range(2):
+        normal = stats.norm(regression @ others[:, r], sd[r])
+        assert stats.kstest(draws[:, r], normal.cdf).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("n_left", [0, 9])
@@ -293,6 +354,86 @@ def test_squared_residuals_are_those_of_the_new_coefficients(n_left):
     np.testing.assert_allclose(squares, np.sum((y - X @ beta[1])[own] ** 2))
     if n_left:
         np.testing.assert_allclose(mean, X @ beta[1])
+
+
+def log_prior_of_triangle(T, beta, log_t, D):
+    """T'T is a Wishart of mean 1, and coefficients follow given it."""
+    K, R = beta.shape
+    scaled = T.T @ T * D
+    # T in place of T'T: the Jacobian of Bartlett's decomposition, from the right.
+    logp = stats.wishart(D, np.eye(K)).logpdf(scaled)
+    logp += np.sum((K - np.arange(K)) * np.log(np.diag(T)))
+    g = np.linalg.solve(T.T, beta)
+    logp -= R * np.log(np.diag(T)).sum()
+    for t, x in zip(log_t, g.T, strict=True):
+        logp += sweeps.log_prior_of_row(t, x @ x, D, K)
+    return logp
+
+
+def triangle(K=4, R=3):
+    rng = np.random.default_rng(12)
+    T = np.triu(rng.normal(0, 0.3, size=(K, K)), 1) + np.diag(rng.uniform(0.5, 1.5, K))
+    return T, rng.normal(size=(K, R)), rng.normal(size=R), sweeps.dimensions(K, R)
+
+
+def test_prior_of_the_triangle():
+    T, beta, log_t, D = triangle()
+    differences = []
+    for place in [(0, 0), (1, 1), (3, 3), (0, 3), (1, 2)]:
+        moved, g = T.copy(), np.zeros_like(beta)
+        moved[place] += 0.4
+        sweeps.solve_triangle(moved, beta, g, 0)
+        np.testing.assert_allclose(moved.T @ g, beta, atol=1e-13)
+        found = sweeps.log_prior_of_T(moved, g, log_t, D)
+        differences.append(found - log_prior_of_triangle(moved, beta, log_t, D))
+    np.testing.assert_allclose(differences, differences[0], rtol=0, atol=1e-10)
+
+
+def test_a_column_changes_only_what_follows_it():
+    T, beta, *_ = triangle()
+    g, again = np.zeros((2, *beta.shape))
+    sweeps.solve_triangle(T, beta, g, 0)
+    T[:3, 2] += 0.3
+    sweeps.solve_triangle(T, beta, again, 0)
+    np.testing.assert_array_equal(g[:2], again[:2])
+    sweeps.solve_triangle(T, beta, g, 2)
+    np.testing.assert_array_equal(g, again)
+
+
+@compiled()
+def moved_triangles(n_draws, T, beta, log_t, D, rng):
+    found = np.empty((n_draws, 3))
+    for s in range(n_draws):
+        sweeps.move_T(T, beta, log_t, D, rng)
+        found[s] = T[0, 0], T[0, 1], T[1, 1]
+    return found
+
+
+def test_moves_of_the_triangle_against_a_grid():
+    _, beta, log_t, D = triangle(2, 2)
+    draws = moved_triangles(
+        200_000, np.eye(2), beta, log_t, D, np.random.default_rng(13)
+    )
+    diagonal = np.exp(np.linspace(np.log(0.05), np.log(4), 61))
+    off = np.linspace(-3, 3, 61)
+    p, g = np.empty((61, 61, 61)), np.empty_like(beta)
+    for a, b, c in np.ndindex(p.shape):
+        T = np.array([[diagonal[a], off[b]], [0, diagonal[c]]])
+        sweeps.solve_triangle(T, beta, g, 0)
+        p[a, b, c] = sweeps.log_prior_of_T(T, g, log_t, D)
+        p[a, b, c] += np.log(diagonal[a] * diagonal[c])  # the grid is of its log
+    p = np.exp(p - p.max())
+    p /= p.sum()
+    first, second, third = np.meshgrid(diagonal, off, diagonal, indexing="ij")
+    for name, grid, drawn in [
+        ("first", first, draws[:, 0]),
+        ("size", abs(second), abs(draws[:, 1])),
+        ("third", third, draws[:, 2]),
+        ("product", first * second, draws[:, 0] * draws[:, 1]),
+    ]:
+        error = drawn.reshape(100, -1).mean(axis=1).std() / 10
+        assert abs(drawn.mean() - np.sum(p * grid)) < 4 * error, name
+        assert error < 0.02, name
 
 
 @compiled()
