@@ -124,7 +124,7 @@ def by_atoms(y, X, shift, atom, values):
     size = posterior.sizes["sample"]
     spaced = ((np.arange(FILES_RELEASED) + 0.5) * size / FILES_RELEASED).astype(int)
     columns = {name: j for j, name in enumerate(synthesizer.predictors)}
-    design, predictors, _ = pp.design_matrix(X, len(y))
+    design, predictors, *_ = pp.design_matrix(X, len(y))
     here = np.zeros((len(y), len(columns)))
     for j, predictor in enumerate(predictors):
         if predictor in columns:

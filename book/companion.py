@@ -276,10 +276,12 @@ class Study:
     def fit(self, weights=None):
         """Fit under weights; once more with twice the draws if these were too few.
 
-        A small run is as it is.
+        More draws do not bring chains together that disagree, so such a fit stays as it
+        is, and so does a small run.
         """
         fit = self.model.fit(weights, progressbar=False, **self.sampling)
-        if fit.attrs["not_converged"] and PROFILE != "class":
+        problems = fit.attrs["not_converged"]
+        if problems and "R-hat" not in problems and PROFILE != "class":
             twice = 2 * self.sampling["draws"]
             print(f"fitted once more, with {twice} draws in place of {twice // 2}")
             settings = self.sampling | {"draws": twice}

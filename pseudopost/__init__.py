@@ -22,9 +22,10 @@ from pseudopost.calibration import (
 )
 from pseudopost.convergence import ConvergenceWarning
 from pseudopost.counts import NegativeBinomialSynthesizer, PoissonSynthesizer
+from pseudopost.design import Design, design_matrix
 from pseudopost.divergence import affinity, renyi_divergence
 from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
-from pseudopost.mixture import MixtureSynthesizer, design_matrix
+from pseudopost.mixture import MixtureSynthesizer
 from pseudopost.montecarlo import Coverage, coverage, local_to_global, replicate
 from pseudopost.privacy import epsilon, lipschitz_bounds
 from pseudopost.risk import ball_ends, identification_risk, top_code
@@ -55,6 +56,7 @@ __all__ = [
     "Combined",
     "ConvergenceWarning",
     "Coverage",
+    "Design",
     "ECDFDistance",
     "Information",
     "Interval",

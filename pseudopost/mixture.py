@@ -1,23 +1,18 @@
 """The mixture of regressions of P1 and P2."""
 
-import numbers
 from concurrent.futures import ThreadPoolExecutor
-from decimal import Decimal
 from typing import override
 
 import joblib
 import numpy as np
-import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
-from pandas.api.types import infer_dtype
 from scipy.special import logsumexp, ndtr
 from tqdm import tqdm
 
 from pseudopost._checks import (
     aligned,
-    as_array,
     as_count,
     as_number,
     as_vector,
@@ -25,6 +20,7 @@ from pseudopost._checks import (
     labels_of,
     quoted,
 )
+from pseudopost.design import design_matrix
 from pseudopost.likelihood import by_draw, draws_of
 from pseudopost.mixture_chains import sample
 from pseudopost.mixture_exchanges import levels_of
@@ -51,8 +47,6 @@ JUDGED = {
     "released_quantile": (["level"], "units of y"),
     "released_near_own": ([], "chance to be within 20%"),
 }
-# Kinds of columns, as pandas infers them, that are numbers and not levels.
-NUMBERS = ("complex", "decimal", "floating", "integer", "mixed-integer-float")
 
 
 class MixtureSynthesizer(Synthesizer):
@@ -126,16 +120,22 @@ class MixtureSynthesizer(Synthesizer):
         Names of the R coefficients, the intercept first.
     baselines : dict
         Baseline level of each categorical column.
+    redundant : dict of dict
+        Predictors left out, as of :func:`design_matrix`.
     varies : ndarray of bool, shape (R,)
         Which coefficients differ by component.
 
     Raises
     ------
     ValueError
-        If a value of `y` is missing or not above ``-shift``; if `X` has missing values,
-        another length than `y`, a constant column, a level that does not occur, or more
-        coefficients than records; if `varying` names no column of `X`; or if a number
-        is out of range.
+        If a value of `y` is missing or not above ``-shift``; if `X` is refused by
+        :func:`design_matrix`; if `varying` names no column of `X`, or one that was left
+        out; or if a number is out of range.
+
+    Warns
+    -----
+    UserWarning
+        As of :func:`design_matrix`, if predictors are left out.
 
     References
     ----------
@@ -174,10 +174,8 @@ class MixtureSynthesizer(Synthesizer):
                 f"{quoted(self.y[low], 'g')} + {self.shift:g}: "
                 f"choose a shift above {quoted(abs(self.y[low]), 'g')}"
             )
-        design, columns, self.baselines = _design(
-            aligned(X, "X", self.index, "y"), len(self.y)
-        )
-        self.X, self.predictors = np.column_stack(list(design.values())), list(design)
+        design = design_matrix(aligned(X, "X", self.index, "y"), len(self.y))
+        self.X, self.predictors, self.baselines, self.redundant, columns = design
         self.varies = _varies(columns, varying)
         self._directions = _directions(self.X, columns, self.baselines, self.varies)
         self.log_y = np.log(self.y + self.shift)
@@ -470,99 +468,6 @@ def _labelled(judged):
     )
 
 
-def design_matrix(X, n):
-    """Intercept, numeric columns as they are, and indicators of other columns' levels.
-
-    Parameters
-    ----------
-    X : DataFrame or array-like, shape (n, columns)
-    n : int
-        Number of records wanted.
-
-    Returns
-    -------
-    X : ndarray, shape (n, R)
-    predictors : list of str
-    baselines : dict
-        Baseline level by categorical column.
-
-    Raises
-    ------
-    ValueError
-        As in :class:`MixtureSynthesizer`.
-
-    References
-    ----------
-    Book: :ref:`mixture-synthesizer`.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import pseudopost as pp
-    >>> people = pd.DataFrame({"size": [1, 4, 2], "region": ["S", "N", "S"]})
-    >>> X, predictors, baselines = pp.design_matrix(people, 3)
-    >>> predictors, baselines
-    (['intercept', 'size', 'region=S'], {'region': 'N'})
-    >>> X
-    array([[1., 1., 1.],
-           [1., 4., 0.],
-           [1., 2., 1.]])
-    """
-    columns, _, baselines = _design(X, n)
-    return np.column_stack(list(columns.values())), list(columns), baselines
-
-
-def _design(X, n):
-    """Return predictors by name, the column of each, and baselines by column."""
-    n = as_count(n, "n")
-    if not isinstance(X, pd.DataFrame):
-        X = as_array(X, "X")
-        if X.ndim != 2:
-            raise ValueError(f"X must have shape ({n}, columns); got {X.shape}")
-        X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
-    if len(X) != n:
-        raise ValueError(f"X must have {n} rows, as y has; got {len(X)}")
-    columns, baselines, came_from = {"intercept": np.ones(n)}, {}, [None]
-
-    def add(name, values, column):
-        if name in columns:
-            raise ValueError(f"X must give distinct names; {name!r} is there twice")
-        with np.errstate(over="ignore"):
-            spread = np.ptp(values)
-        check_finite(spread, "X", f"the spread of column {name!r}")
-        if spread == 0:
-            raise ValueError(f"X must vary; column {name!r} is constant")
-        columns[name] = values
-        came_from.append(column)
-
-    for name, column in X.items():
-        missing = column.isna().to_numpy()
-        if missing.any():
-            raise ValueError(
-                f"X must not be missing; record {np.argmax(missing)} of {name!r} is"
-            )
-        if _has_numbers(column):
-            add(str(name), as_vector(column, f"X[{name!r}]"), name)
-            continue
-        column = column.astype("category")
-        counts = column.value_counts()
-        if (counts == 0).any():
-            raise ValueError(
-                "X must hold every level of its columns; "
-                f"{quoted(counts.idxmin())} of {name!r} does not occur"
-            )
-        baselines[name], *others = column.cat.categories
-        for level in others:
-            add(f"{name}={level}", (column == level).to_numpy(float), name)
-        if not others:
-            add(str(name), np.ones(n), name)
-    if len(columns) > n:
-        raise ValueError(
-            f"X must have no more coefficients than records; got {len(columns)} for {n}"
-        )
-    return columns, came_from, baselines
-
-
 def _varies(columns, varying):
     """Say of each predictor, given the column that it came from, whether it varies."""
     if varying is None:
@@ -571,7 +476,10 @@ def _varies(columns, varying):
         raise TypeError(f"varying must be a list of columns of X; got {varying!r}")
     unknown = [name for name in varying if name not in columns[1:]]
     if unknown:
-        raise ValueError(f"varying must name columns of X; {unknown[0]!r} is none")
+        raise ValueError(
+            f"varying must name columns that X has and the model does not leave out; "
+            f"{unknown[0]!r} is none"
+        )
     return np.array([name is None or name in varying for name in columns])
 
 
@@ -591,11 +499,3 @@ def _directions(X, columns, baselines, varies):
         else:
             found += [row - X[:, own].mean() * unit[0] for row in unit[own]]
     return np.reshape(found, (-1, len(columns)))[:, varies]
-
-
-def _has_numbers(column):
-    kind = infer_dtype(column)
-    return kind in NUMBERS or (
-        kind.startswith("mixed")
-        and all(isinstance(value, (numbers.Real, Decimal)) for value in column)
-    )

@@ -305,6 +305,8 @@ def numbers_of(result):
     """Return every number in a result, in arrays."""
     if isinstance(result, pp.Synthesizer):
         result = [vars(result).get(k) for k in ("y", "X", "log_y", "shape", "rate")]
+    if isinstance(result, pp.Design):
+        result = result.X
     if isinstance(result, Axes):
         result = [c.get_offsets() for c in result.collections]
     if isinstance(result, xr.DataTree):

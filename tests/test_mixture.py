@@ -1,5 +1,4 @@
 import re
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,6 @@ from pytensor.graph.replace import graph_replace
 from scipy import stats
 
 import pseudopost as pp
-from pseudopost.mixture import design_matrix
 
 
 def refused(text):
@@ -121,115 +119,7 @@ def test_models_of_any_size_have_draws(K, R):
             assert np.isfinite(values).all()
 
 
-# Design matrix
-
-
-def frame():
-    return pd.DataFrame(
-        {
-            "age": [30, 41, 55, 38, 62, 47],
-            "sex": ["m", "f", "f", "m", "f", "m"],
-            "urban": [True, False, True, True, False, False],
-            "school": pd.Categorical(
-                ["none", "degree", "some", "none", "some", "degree"],
-                ["none", "some", "degree"],
-                ordered=True,
-            ),
-        },
-        index=[5, 4, 9, 8, 7, 6],
-    )
-
-
-def test_design_matrix_of_mixed_columns():
-    X, predictors, baselines = design_matrix(frame(), 6)
-    assert predictors == [
-        "intercept",
-        "age",
-        "sex=m",
-        "urban=True",
-        "school=some",
-        "school=degree",
-    ]
-    assert baselines == {"sex": "f", "urban": False, "school": "none"}
-    np.testing.assert_array_equal(
-        X.T,
-        [
-            [1, 1, 1, 1, 1, 1],
-            [30, 41, 55, 38, 62, 47],
-            [1, 0, 0, 1, 0, 1],
-            [1, 0, 1, 1, 0, 0],
-            [0, 0, 1, 0, 1, 0],
-            [0, 1, 0, 0, 0, 1],
-        ],
-    )
-    assert X.dtype == float
-
-
-def test_the_first_category_is_the_baseline():
-    column = pd.Categorical(["a", "b", "c", "a"], ["c", "a", "b"])
-    _, predictors, baselines = design_matrix(pd.DataFrame({"level": column}), 4)
-    assert baselines == {"level": "c"}
-    assert predictors == ["intercept", "level=a", "level=b"]
-
-
-def test_categories_of_numbers_are_categories():
-    column = pd.Categorical([3, 1, 2, 1])
-    X, predictors, baselines = design_matrix(pd.DataFrame({"size": column}), 4)
-    assert baselines == {"size": 1}
-    assert predictors == ["intercept", "size=2", "size=3"]
-    np.testing.assert_array_equal(X[:, 1:].T, [[0, 0, 1, 0], [1, 0, 0, 0]])
-
-
-@pytest.mark.parametrize("dtype", [object, "str", "category"])
-def test_strings_are_sorted(dtype):
-    column = pd.Series(["w", "n", "e", "n"], dtype=dtype)
-    _, predictors, baselines = design_matrix(pd.DataFrame({"region": column}), 4)
-    assert baselines == {"region": "e"}
-    assert predictors == ["intercept", "region=n", "region=w"]
-
-
-@pytest.mark.parametrize("dtype", ["Int64", "Float32", "uint8", object])
-def test_numbers_stay_numbers(dtype):
-    data = pd.DataFrame({"age": pd.Series([30, 41, 55], dtype=dtype)})
-    X, predictors, baselines = design_matrix(data, 3)
-    assert (predictors, baselines) == (["intercept", "age"], {})
-    np.testing.assert_array_equal(X[:, 1], [30, 41, 55])
-
-
-def test_numbers_as_objects_are_no_levels():
-    data = pd.DataFrame(
-        {
-            "decimal": [Decimal("1.5"), Decimal(2), Decimal(4)],
-            "object": np.array([1, 2.5, 4], dtype=object),
-        }
-    )
-    X, predictors, baselines = design_matrix(data, 3)
-    assert predictors == ["intercept", "decimal", "object"]
-    assert baselines == {}
-    np.testing.assert_array_equal(X[:, 1], [1.5, 2, 4])
-
-
-@pytest.mark.parametrize("dtype", [bool, "boolean", object])
-def test_truth_values_become_an_indicator(dtype):
-    data = pd.DataFrame({"urban": pd.Series([True, False, True], dtype=dtype)})
-    X, predictors, baselines = design_matrix(data, 3)
-    assert predictors == ["intercept", "urban=True"]
-    assert baselines == {"urban": False}
-    np.testing.assert_array_equal(X[:, 1], [1, 0, 1])
-
-
-@pytest.mark.parametrize("as_other", [list, np.array, xr.DataArray])
-def test_design_matrix_of_an_array(as_other):
-    X, predictors, baselines = design_matrix(as_other([[1, 5.5], [2, 3], [4, 0]]), 3)
-    assert (predictors, baselines) == (["intercept", "x0", "x1"], {})
-    np.testing.assert_array_equal(X, [[1, 1, 5.5], [1, 2, 3], [1, 4, 0]])
-
-
-@pytest.mark.parametrize("empty", [np.empty((3, 0)), pd.DataFrame(index=range(3))])
-def test_an_intercept_alone(empty):
-    X, predictors, baselines = design_matrix(empty, 3)
-    assert (predictors, baselines) == (["intercept"], {})
-    np.testing.assert_array_equal(X, np.ones((3, 1)))
+# Directions
 
 
 def test_directions_of_levels_and_numbers():
@@ -259,96 +149,6 @@ def test_a_number_is_not_fitted_as_the_level_that_looks_like_it():
     made = [pp.MixtureSynthesizer([1, 2, 3, 4], X) for X in (level, number)]
     np.testing.assert_array_equal(*(model.X for model in made))
     assert made[0]._fingerprint != made[1]._fingerprint
-
-
-def test_the_design_matrix_is_a_copy():
-    array = np.array([[1.0], [2], [3]])
-    X, _, _ = design_matrix(array, 3)
-    array[0] = 100
-    np.testing.assert_array_equal(X[:, 1], [1, 2, 3])
-
-
-def levels(values, categories):
-    return pd.DataFrame({"sex": pd.Categorical(values, categories)})
-
-
-@pytest.mark.parametrize(
-    ("X", "text"),
-    [
-        (
-            pd.DataFrame({"age": [30, 40, np.nan]}),
-            "X must not be missing; record 2 of 'age' is",
-        ),
-        (
-            pd.DataFrame({"age": [1, 2, 3], "sex": ["m", None, "f"]}),
-            "X must not be missing; record 1 of 'sex' is",
-        ),
-        (
-            levels(["m", "f", None], ["f", "m"]),
-            "X must not be missing; record 2 of 'sex' is",
-        ),
-        (
-            pd.DataFrame({"age": pd.array([1, pd.NA, 3], dtype="Int64")}),
-            "X must not be missing; record 1 of 'age' is",
-        ),
-        ([[1, 2], [3, np.nan], [4, 4]], "X must not be missing; record 1 of 'x1' is"),
-        (
-            pd.DataFrame({"age": [30, np.inf, 3]}),
-            "X['age'] must be finite; record 1 has inf",
-        ),
-        (
-            levels(["m", "f", "m"], ["f", "m", "x"]),
-            "X must hold every level of its columns; 'x' of 'sex' does not occur",
-        ),
-        ([[1, 2], [3, 2], [4, 2]], "X must vary; column 'x1' is constant"),
-        (
-            pd.DataFrame({"sex": ["m", "m", "m"]}),
-            "X must vary; column 'sex' is constant",
-        ),
-        (
-            pd.DataFrame({"urban": [True, True, True]}),
-            "X must vary; column 'urban' is constant",
-        ),
-        (
-            np.arange(9.0).reshape(3, 3) ** 2,
-            "X must have no more coefficients than records; got 4 for 3",
-        ),
-        (
-            pd.DataFrame({"id": ["a", "b", "c"], "age": [1, 2, 4]}),
-            "X must have no more coefficients than records; got 4 for 3",
-        ),
-        (pd.DataFrame({"age": [1, 2]}), "X must have 3 rows, as y has; got 2"),
-        (np.ones((4, 2)), "X must have 3 rows, as y has; got 4"),
-        ([1, 2, 3], "X must have shape (3, columns); got (3,)"),
-        (pd.Series([1, 2, 3]), "X must have shape (3, columns); got (3,)"),
-        (np.ones((3, 2, 2)), "X must have shape (3, columns); got (3, 2, 2)"),
-        (
-            [["a"], ["b"], ["c"]],
-            "X must be numbers; got [['a'], ['b'], ['c']]",
-        ),
-    ],
-)
-def test_bad_predictors_are_refused(X, text):
-    with refused(text):
-        pp.MixtureSynthesizer([1, 2, 3], X)
-
-
-def test_a_column_called_intercept_does_not_replace_the_intercept():
-    data = pd.DataFrame({"intercept": [1, 2, 4], "age": [3, 1, 7]})
-    with pytest.raises(ValueError, match="intercept"):
-        design_matrix(data, 3)
-
-
-def test_columns_of_one_name_are_not_dropped():
-    data = pd.DataFrame([[1, 5], [2, 3], [4, 0]], columns=["age", "age"])
-    with pytest.raises(ValueError, match="age"):
-        design_matrix(data, 3)
-
-
-def test_an_indicator_does_not_replace_another_column():
-    data = pd.DataFrame({"sex=m": [1, 2, 4], "sex": ["m", "f", "m"]})
-    with pytest.raises(ValueError, match="sex=m"):
-        design_matrix(data, 3)
 
 
 # Constructor

@@ -80,8 +80,9 @@ MIXTURE = CLASSES[:1]
 CHANGES = {
     "start": ("mixture_starts", "max_steps=100", "max_steps=101", MIXTURE),
     "sweep": ("mixture_sweeps", "TURNS = 4", "TURNS = 5", MIXTURE),
-    "exchange": ("mixture_exchanges", "BELOW, LARGE = 5", "BELOW, LARGE = 6", MIXTURE),
+    "exchange": ("mixture_exchanges", "STEPS, CLOSE = 5", "STEPS, CLOSE = 6", MIXTURE),
     "chains": ("mixture_chains", "ADDED = (3.0", "ADDED = (4.0", MIXTURE),
+    "design": ("design", "SMALL = 1e-7", "SMALL = 1e-6", MIXTURE),
     "mixture": ("mixture", "default_chains = 5", "default_chains = 3", MIXTURE),
     "sampler": ("synthesizers", "save_warmup=False", "save_warmup=True", CLASSES),
     "convergence": ("convergence", "MAX_RHAT = 1.05", "MAX_RHAT = 1.01", CLASSES),

@@ -218,7 +218,7 @@ def check_predictors(table, predictors):
                 "levels, or remove an identifier",
             )
     n = len(table)
-    X, names, _ = pp.design_matrix(table[predictors], n)
+    X, names, *_ = pp.design_matrix(table[predictors], n)
     if n / X.shape[1] < PER_COEFFICIENT:
         most = max(counts, key=lambda name: len(counts[name]))
         _stop(

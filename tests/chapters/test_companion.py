@@ -29,10 +29,10 @@ def test_a_long_message_is_broken_into_lines(capsys):
 class Counting:
     """A mixture whose fits converge from so many draws on."""
 
-    enough = 10
+    enough, problem = 10, "ESS"
 
     def fit(self, weights, *, draws, tune, random_seed, progressbar):
-        short = f"{draws} draws" if draws < self.enough else ""
+        short = self.problem if draws < self.enough else ""
         return SimpleNamespace(
             attrs={"draws": draws, "seed": random_seed, "not_converged": short}
         )
@@ -54,6 +54,16 @@ def test_a_fit_with_too_few_draws_is_made_once_more(
     assert study.sampling["draws"] == draws
     said = f"fitted once more, with {made} draws in place of {draws}\n"
     assert capsys.readouterr().out == (said if made > draws else "")
+
+
+def test_a_fit_whose_chains_disagree_is_not_made_again(monkeypatch, capsys):
+    monkeypatch.setattr(companion, "PROFILE", "book")
+    study = object.__new__(companion.Study)
+    study.model = Counting()
+    study.model.problem = "R-hat 1.300 above 1.05, bulk effective sample size 8"
+    study.sampling = {"draws": 6, "tune": 2, "random_seed": 7}
+    assert study.fit().attrs["draws"] == 6
+    assert capsys.readouterr().out == ""
 
 
 def test_any_other_warning_is_shown_as_ever(capsys):
