@@ -60,12 +60,11 @@ def pairwise_weights(
 
     Parameters
     ----------
-    y : array-like, shape (n,)
-        Confidential values on the released scale.
-    synthetic : array-like, shape (m, n) or (n,), optional
-        Released values; by default the confidential ones, as in P2's application.
+    y, synthetic
+        As in :func:`identification_risk`; by default the confidential values are taken
+        as released, as in P2's application.
     radius, patterns, ball
-        As in :func:`identification_risk`.
+        As in :func:`identification_risk`, of one column or several.
     order : int
         2 for pairs, as in P2; 1 gives the marginal weights, 3 joins triples, and so on.
     alone : float, optional
