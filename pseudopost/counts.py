@@ -4,8 +4,10 @@ from typing import override
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 
-from pseudopost._checks import as_number, as_vector, labels_of
+from pseudopost._checks import aligned, as_number, as_vector, labels_of
+from pseudopost.design import design_matrix
 from pseudopost.synthesizers import Synthesizer
 
 
@@ -15,15 +17,37 @@ class NegativeBinomialSynthesizer(Synthesizer):
     Priors: :math:`\log \mu \sim \mathrm{Normal}(0, s)` with :math:`s \sim
     \text{half-}t(3, 0, 1)`, and :math:`1 / \phi \sim \text{half-Cauchy}(0, 5)`.
 
+    With predictors, :math:`\log \mu_i = b_0 + z_i' b`, where :math:`z_i` are the
+    predictors with mean 0 and standard deviation 1. The prior of :math:`b_0` is that of
+    :math:`\log \mu`, and :math:`b_r \sim \mathrm{Normal}(0, \tau)` with :math:`\tau
+    \sim \text{half-}t(3, 0, 1)`.
+
     Parameters
     ----------
     y : array-like of int, shape (n,)
         Confidential counts, from 0 to :math:`2^{53}`.
+    X : DataFrame or array-like, shape (n, columns), optional
+        Predictors, released as they are, as of :func:`design_matrix`. The papers have
+        none.
+
+    Attributes
+    ----------
+    predictors : list of str
+        With `X`: names of the coefficients ``beta`` of a fit, which are those of the
+        predictors as given, the intercept first.
+    baselines, redundant : dict
+        With `X`: as of :class:`Design`.
 
     Raises
     ------
     ValueError
-        If a count is missing, negative, fractional or too large, or there are none.
+        If a count is missing, negative, fractional or too large, there are none, or `X`
+        is refused by :func:`design_matrix`.
+
+    Warns
+    -----
+    UserWarning
+        As of :func:`design_matrix`, if predictors are left out.
 
     References
     ----------
@@ -39,9 +63,17 @@ class NegativeBinomialSynthesizer(Synthesizer):
     ['s', 'log_mu', 'inverse_phi']
     """
 
-    def __init__(self, y):
+    X = None
+
+    def __init__(self, y, X=None):
         self.y = as_vector(y, "y", low=0, whole=True).astype(int)
         self.index = labels_of(y)
+        if X is None:
+            return
+        if self.index is None:
+            self.index = labels_of(X)
+        design = design_matrix(aligned(X, "X", self.index, "y"), len(self.y))
+        self.X, self.predictors, self.baselines, self.redundant, _ = design
 
     @override
     def build_model(self):
@@ -53,16 +85,37 @@ class NegativeBinomialSynthesizer(Synthesizer):
             s = pm.HalfStudentT("s", nu=3, sigma=1)
             log_mu = pm.Normal("log_mu", 0, s)
             inverse_phi = pm.HalfCauchy("inverse_phi", 5)
-            mu = pm.Deterministic("mu", pm.math.exp(log_mu))
             phi = pm.Deterministic("phi", 1 / inverse_phi)
-            # Equal counts share one evaluation of the density.
-            logp = pm.logp(pm.NegativeBinomial.dist(mu=mu, alpha=phi), values)[position]
-            self.add_likelihood(logp)
+            if self.X is None:
+                mu = pm.Deterministic("mu", pm.math.exp(log_mu))
+                # Equal counts share one evaluation of the density.
+                counts = pm.NegativeBinomial.dist(mu=mu, alpha=phi)
+                self.add_likelihood(pm.logp(counts, values)[position])
+            else:
+                log_odds = self._log_mean(log_mu) - pt.log(phi)
+                # So they do of what depends on the count and phi alone.
+                own = pt.gammaln(values + phi) - pt.gammaln(values + 1)
+                logp = own[position] - pt.gammaln(phi) + values[position] * log_odds
+                logp -= (values[position] + phi) * pt.log1p(pt.exp(log_odds))
+                self.add_likelihood(logp)
         return model
+
+    def _log_mean(self, centre):
+        """Write the predictors' part of the model; return log mu, shape (n,)."""
+        pm.modelcontext(None).add_coord("predictor", self.predictors)
+        mean, sd = self.X[:, 1:].mean(axis=0), self.X[:, 1:].std(axis=0)
+        mean, sd = pm.Data("mean", mean), pm.Data("sd", sd)
+        Z = (pm.Data("X", self.X)[:, 1:] - mean) / sd
+        tau = pm.HalfStudentT("tau", nu=3, sigma=1)
+        slope = pm.Normal("slope", 0, tau, shape=len(self.predictors) - 1)
+        beta = pt.concatenate([[centre - mean @ (slope / sd)], slope / sd])
+        pm.Deterministic("beta", beta, dims="predictor")
+        return centre + Z @ slope
 
     @override
     def draw_dataset(self, parameters, rng):
-        mu, phi = parameters["mu"], parameters["phi"]
+        phi = parameters["phi"]
+        mu = parameters["mu"] if self.X is None else np.exp(self.X @ parameters["beta"])
         return rng.negative_binomial(phi, phi / (phi + mu), size=len(self.y))
 
 

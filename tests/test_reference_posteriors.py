@@ -42,7 +42,8 @@ def test_the_reference_is_of_the_pair_that_is_fitted(name):
 def test_a_fit_is_the_reference(name, monkeypatch):
     monkeypatch.chdir(ROOT)
     synthesizer, weights = made(name)
-    fit = synthesizer.fit(weights, random_seed=1, progressbar=False)
+    settings = {"draws": 400, "tune": 200}  # those of the book
+    fit = synthesizer.fit(weights, random_seed=1, progressbar=False, **settings)
     judged = fit["label_invariant"].to_dataset()
     ours = {
         "mean": judged.mean(("chain", "draw")),

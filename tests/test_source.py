@@ -82,7 +82,7 @@ CHANGES = {
     "sweep": ("mixture_sweeps", "TURNS = 4", "TURNS = 5", MIXTURE),
     "exchange": ("mixture_exchanges", "STEPS, CLOSE = 5", "STEPS, CLOSE = 6", MIXTURE),
     "chains": ("mixture_chains", "ADDED = (3.0", "ADDED = (4.0", MIXTURE),
-    "design": ("design", "SMALL = 1e-7", "SMALL = 1e-6", MIXTURE),
+    "design": ("design", "SMALL = 1e-7", "SMALL = 1e-6", CLASSES),
     "mixture": ("mixture", "default_chains = 5", "default_chains = 3", MIXTURE),
     "sampler": ("synthesizers", "save_warmup=False", "save_warmup=True", CLASSES),
     "convergence": ("convergence", "MAX_RHAT = 1.05", "MAX_RHAT = 1.01", CLASSES),
