@@ -301,7 +301,11 @@ def ball_ends(y, radius=0.2, ball="absolute"):
 
     Parameters
     ----------
-    y, radius, ball
+    y : array-like, shape (n,)
+        Confidential values.
+    radius : float
+        r, above 0, a share of the record's value.
+    ball
         As in :func:`identification_risk`.
 
     Returns

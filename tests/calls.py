@@ -57,7 +57,7 @@ QUIET = {"random_seed": 1, "progressbar": False}
 RUN = {**QUIET, "n_jobs": 1}
 # A valid call of everything public that takes numbers.
 CALLS = {
-    "NegativeBinomialSynthesizer": {"y": Y},
+    "NegativeBinomialSynthesizer": {"y": Y, "X": [[x] for x in OTHER]},
     "PoissonSynthesizer": {"y": Y, "shape": 0.5, "rate": 0.001},
     "MixtureSynthesizer": {
         "y": Y,
@@ -226,7 +226,7 @@ NO_NUMBER_TYPES = {
 KINDS = {
     r"((DataFrame|float) or )?array-like(, shape.*)?$": "array",
     r"array-like of int, shape \(n,\)$": "counts",
-    r"float(, optional)?$": "number",
+    r"float( or dict of float)?(, optional)?$": "number",
     r"int(, optional)?$": "whole",
     r"bool$": "flag",
     r"\{.*\}$": "choice",
