@@ -17,7 +17,8 @@ is changed between the two.
 *Files.* Households with a positive income and a known region and size of the area. An
 income of 0 stands for no income and for no answer, so it is set aside, with the losses,
 and their share is told. Incomes are shifted by 1,000 dollars before the logarithm. All
-predictors are used but `urban_type`, which in the public files repeats others.
+predictors are given, and the package leaves out what others determine. (These rules
+first left out `urban_type` as a whole; it was put back before any fit by them was made.)
 
 *Fits.* The mixture with six components that share all slopes but those of `earner` and
 `marital`, floor .05, five chains of 400 draws, random seed 1; with 800 draws where
@@ -35,8 +36,8 @@ of each, and the five values have a mean and a standard error.
 
 *Decisions.* A measure is positive where the finding holds. It is *seen* if its mean is
 more than `LIMIT` standard errors above 0, *not seen* if it is as far below, and
-*undecided* between: `LIMIT` is the 97.5% point of Student's t with four degrees of
-freedom. With so many findings and files some are decided by chance: one in twenty, if
+*undecided* between: `replication.LIMIT` is the 97.5% point of Student's t with four
+degrees of freedom. With so many findings and files some are decided by chance: one in twenty, if
 nothing were true. A finding about the confidential file alone has no error, and is seen
 if its measure is above 0. Other files, other quarters, are not in these errors.
 """
@@ -45,17 +46,17 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 import pseudopost as pp
-from companion import density, earner, standard_error
+import replication
+from companion import density, earner
+from replication import Finding, closer_than
 
-SHIFT, RADIUS, CHAINS = 1_000, 0.2, 5
+SHIFT, RADIUS = 1_000, 0.2
 KNOWN = {
     "P1": ["gender", "age", "education", "marital", "earner"],
     "P2": ["gender", "age", "region"],
 }
-LIMIT = stats.t.ppf(0.975, CHAINS - 1)
 
 
 class Households(NamedTuple):
@@ -71,27 +72,6 @@ class Households(NamedTuple):
 
     people: pd.DataFrame
     y: np.ndarray
-
-
-class Finding(NamedTuple):
-    """What the book found, and how it is looked for.
-
-    Attributes
-    ----------
-    name : str
-    rows : tuple of str
-        Rows of the ledger that say so.
-    needs : tuple of str
-        Synthesizers whose releases the measure takes; none if it is about the file.
-    measure : callable
-        Takes `Households` and, for each needed synthesizer, releases of shape (m, n);
-        returns a number, positive where the finding holds.
-    """
-
-    name: str
-    rows: tuple
-    needs: tuple
-    measure: callable
 
 
 def usable(people):
@@ -183,11 +163,6 @@ def top_coded_risk(of):
     threshold = np.quantile(of.y, 0.975)
     found = risk(of, pp.top_code(of.y, threshold), "P1")
     return np.mean(found[of.y <= threshold] > 0.6) - 0.5
-
-
-def closer_than(margin, difference):
-    """Positive where a difference is smaller than the margin."""
-    return margin - abs(difference)
 
 
 FINDINGS = [
@@ -317,22 +292,8 @@ FINDINGS = [
 ]
 
 
-def decided(values):
-    """Say whether a finding is seen, from one value of its measure a chain.
-
-    Returns
-    -------
-    str
-        "seen", "not seen" or "undecided".
-    """
-    mean, error = np.mean(values), standard_error(values)
-    if mean > LIMIT * error:
-        return "seen"
-    return "not seen" if mean < -LIMIT * error else "undecided"
-
-
 def looked_for(of, released, warned=()):
-    """Look for all findings in one file.
+    """Look for all findings in one file, by :func:`replication.looked_for`.
 
     Parameters
     ----------
@@ -341,22 +302,6 @@ def looked_for(of, released, warned=()):
         By synthesizer, m data sets of each chain in turn.
     warned : collection of str
         Synthesizers whose fits warn.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by finding: the mean of its measure, its standard error between fits,
-        empty for a finding about the file alone, and the decision.
     """
-    by_chain = {name: np.split(z, CHAINS) for name, z in released.items()}
-    rows = {}
-    for finding in FINDINGS:
-        if not finding.needs:
-            value = finding.measure(of)
-            rows[finding.name] = value, np.nan, "seen" if value > 0 else "not seen"
-            continue
-        chains = zip(*(by_chain[name] for name in finding.needs), strict=True)
-        values = np.array([finding.measure(of, *each) for each in chains], dtype=float)
-        said = "undecided" if set(finding.needs) & set(warned) else decided(values)
-        rows[finding.name] = values.mean(), standard_error(values), said
-    return pd.DataFrame(rows, index=["measure", "standard error", "decision"]).T
+    by_chain = {name: np.split(z, replication.FITS) for name, z in released.items()}
+    return replication.looked_for(FINDINGS, of, by_chain, warned)

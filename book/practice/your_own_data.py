@@ -7,6 +7,7 @@ import html
 import numbers as kinds
 import re
 import tempfile
+import warnings
 from decimal import Decimal
 from pathlib import Path
 
@@ -112,9 +113,10 @@ def check(table, variable, predictors, known, shift, limits=(None, None), small=
     check_range(table, variable, y, shift, limits)
     if len(y) < 10 * small:  # or the quantiles of a report would reach the largest
         _stop(variable, f"must have at least {10 * small} records", f"it has {len(y)}")
-    n_coefficients = check_predictors(table, predictors)
+    design = check_predictors(table, predictors)
     rows = [
-        about_size(len(y), n_coefficients),
+        about_size(*design.X.shape),
+        *about_redundant(design.redundant),
         *about_values(y, shift, limits, small),
         *about_groups(table, predictors, known, small),
     ]
@@ -205,7 +207,7 @@ def check_range(table, variable, y, shift, limits):
 
 
 def check_predictors(table, predictors):
-    """Return the number of coefficients; stop if the records cannot tell them apart."""
+    """Return the design matrix; stop if the records are too few for it."""
     counts = {name: table[name].value_counts() for name in predictors}
     for name, count in counts.items():
         if len(count) == 1:
@@ -218,20 +220,19 @@ def check_predictors(table, predictors):
                 "levels, or remove an identifier",
             )
     n = len(table)
-    X, names, *_ = pp.design_matrix(table[predictors], n)
-    if n / X.shape[1] < PER_COEFFICIENT:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "left out of X")  # about_redundant says so
+        design = pp.design_matrix(table[predictors], n)
+    n_coefficients = design.X.shape[1]
+    if n / n_coefficients < PER_COEFFICIENT:
         most = max(counts, key=lambda name: len(counts[name]))
         _stop(
             most,
             f"has {len(counts[most])} levels, the most of any predictor",
-            f"{n} records are too few for {X.shape[1]} coefficients, "
+            f"{n} records are too few for {n_coefficients} coefficients, "
             f"{PER_COEFFICIENT} each: merge levels or remove predictors",
         )
-    said_before = np.abs(np.diag(np.linalg.qr(X)[1])) < 1e-8 * np.sqrt(n)
-    if said_before.any():
-        level = names[np.argmax(said_before)]
-        _stop(level, "must say something new", "the columns before it determine it")
-    return X.shape[1]
+    return design
 
 
 def about_size(n, n_coefficients):
@@ -242,6 +243,18 @@ def about_size(n, n_coefficients):
         f"{n:,}, {each:.0f} for each of {n_coefficients} coefficients",
         "merge levels" if each < 50 else "",
     )
+
+
+def about_redundant(redundant):
+    """Findings on predictors that the model leaves out, because others say the same."""
+    return [
+        (
+            f"Predictor {name}",
+            f"determined by {', '.join(terms)}",
+            "nothing: the model leaves it out, the files keep its column",
+        )
+        for name, terms in redundant.items()
+    ]
 
 
 def about_values(y, shift, limits, small):

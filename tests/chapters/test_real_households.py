@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import real_households as rules
+import replication
 from companion import LEDGER
 from scipy import stats
 
@@ -17,7 +18,7 @@ def of():
     return rules.Households(people.drop(columns="income"), people["income"].to_numpy())
 
 
-def blurred(of, sd, seed, files=rules.CHAINS * 4, median=0.0):
+def blurred(of, sd, seed, files=replication.FITS * 4, median=0.0):
     "Incomes times a factor, another in each file."
     rng = np.random.default_rng(seed)
     return of.y * np.exp(rng.normal(median, sd, (files, len(of.y))))
@@ -57,19 +58,19 @@ def test_zeros_losses_and_suppressed_places_are_left_out():
     ],
 )
 def test_decision(values, said):
-    assert rules.decided(values) == said
+    assert replication.decided(values) == said
 
 
 def test_one_decision_in_twenty_is_chance_where_nothing_is_true():
-    values = np.random.default_rng(1).normal(size=(4000, rules.CHAINS))
-    wrong = np.mean([rules.decided(each) != "undecided" for each in values])
+    values = np.random.default_rng(1).normal(size=(4000, replication.FITS))
+    wrong = np.mean([replication.decided(each) != "undecided" for each in values])
     assert wrong == pytest.approx(0.05, abs=0.015)
 
 
 def test_the_limit_is_that_of_a_t_test():
-    values = np.random.default_rng(2).normal(0.8, 1, (300, rules.CHAINS))
+    values = np.random.default_rng(2).normal(0.8, 1, (300, replication.FITS))
     p = stats.ttest_1samp(values, 0, axis=1).pvalue
-    decided = [rules.decided(each) != "undecided" for each in values]
+    decided = [replication.decided(each) != "undecided" for each in values]
     np.testing.assert_array_equal(decided, p < 0.05)
 
 
@@ -169,8 +170,9 @@ def test_table(of):
             assert row["decision"] == "undecided"
     name = "Marginal weights lower the 90% quantile"
     by_chain = [
-        -rules.errors(of, z)[2] for z in np.split(released["Marginal"], rules.CHAINS)
+        -rules.errors(of, z)[2]
+        for z in np.split(released["Marginal"], replication.FITS)
     ]
     assert table.loc[name, "measure"] == pytest.approx(np.mean(by_chain))
-    expected = np.std(by_chain, ddof=1) / np.sqrt(rules.CHAINS)
+    expected = np.std(by_chain, ddof=1) / np.sqrt(replication.FITS)
     assert table.loc[name, "standard error"] == pytest.approx(expected)
