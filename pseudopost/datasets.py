@@ -628,6 +628,81 @@ def read_doctorate_recipients(path):
     return salary[salary != NO_SALARY].round().to_numpy().astype(np.int64)
 
 
+def health_insurance_experiment():
+    """Doctor visits of the RAND Health Insurance Experiment, as statsmodels ships them.
+
+    Families in six places of the United States were given insurance plans at random,
+    for three or five years from 1974 on, which left them from nothing to nearly all of
+    the cost of a visit. The file is in the public domain, and has no number of a person
+    or a family; its order keeps the years of a person together.
+
+    Returns
+    -------
+    DataFrame, shape (20190, 9)
+        A row for each person and year:
+
+        - ``visits``, outpatient visits to a doctor;
+        - ``coinsurance``, the percentage of the cost that the plan left to the person
+          (0, 25, 50, 95 or 100), and ``deductible``, 1 if the plan had a deductible for
+          each person;
+        - ``incentive``, the payment for taking part, and ``maximum``, the family's
+          largest expense (0 with a deductible), both in logarithms of dollars;
+        - ``limitation``, 1 if the person has a physical limitation, and ``diseases``,
+          an index of chronic ones; both have fractions where values were imputed;
+        - ``health``, as the person rates it: "excellent", "good", "fair" or "poor";
+        - ``person``, a number made here: rows that follow each other and agree in plan,
+          limitation, diseases and health, at most five of them. Two alike persons in a
+          family can be taken as one, and one as two.
+
+    Raises
+    ------
+    ImportError
+        If statsmodels is not installed.
+
+    References
+    ----------
+    Book: :ref:`real-counts`.
+
+    Examples
+    --------
+    >>> import pseudopost as pp
+    >>> file = pp.datasets.health_insurance_experiment()
+    >>> len(file), int(file["visits"].max())
+    (20190, 77)
+    >>> file["coinsurance"].value_counts().to_dict()
+    {0: 10997, 25: 4065, 95: 2653, 50: 1401, 100: 1074}
+    """
+    try:
+        from statsmodels.datasets import randhie
+    except ImportError as e:
+        raise ImportError(
+            "the file comes with statsmodels: pip install statsmodels"
+        ) from e
+    raw = randhie.load_pandas().data.reset_index(drop=True)
+    rated = raw[["hlthg", "hlthf", "hlthp"]].to_numpy() @ np.arange(1, 4)
+    file = pd.DataFrame(
+        {
+            "visits": raw["mdvis"].astype(np.int64),
+            "coinsurance": np.rint(np.expm1(raw["lncoins"])).astype(np.int64),
+            "deductible": raw["idp"].astype(np.int64),
+            "incentive": raw["lpi"],
+            "maximum": raw["fmde"],
+            "limitation": raw["physlm"],
+            "diseases": raw["disea"],
+            "health": pd.Categorical.from_codes(
+                rated, ["excellent", "good", "fair", "poor"]
+            ),
+        }
+    )
+    same = file[["coinsurance", "deductible", "limitation", "diseases", "health"]]
+    begins = (same != same.shift()).any(axis=1).to_numpy()
+    year = np.arange(len(file)) - np.maximum.accumulate(
+        np.where(begins, np.arange(len(file)), 0)
+    )
+    file["person"] = np.cumsum(year % 5 == 0) - 1
+    return file
+
+
 def _as_numbers(column):
     """Finite numbers of a column of text."""
     values = pd.to_numeric(column, errors="coerce")

@@ -1,5 +1,6 @@
 import re
 import struct
+import sys
 import zipfile
 from pathlib import Path
 
@@ -1123,3 +1124,48 @@ class TestDoctorateRecipients:
     def test_file_that_does_not_exist(self, tmp_path):
         with pytest.raises(FileNotFoundError):
             pp.datasets.read_doctorate_recipients(tmp_path / "EPSD17.DAT")
+
+
+# Doctor visits
+
+
+@pytest.fixture(scope="module")
+def visits():
+    return pp.datasets.health_insurance_experiment()
+
+
+def test_doctor_visits(visits):
+    from statsmodels.datasets import randhie
+
+    raw = randhie.load_pandas().data
+    assert visits.shape == (20_190, 9)
+    np.testing.assert_array_equal(visits["visits"], raw["mdvis"])
+    np.testing.assert_allclose(
+        np.log1p(visits["coinsurance"]), raw["lncoins"], atol=2e-6
+    )
+    for name, column in (("good", "hlthg"), ("fair", "hlthf"), ("poor", "hlthp")):
+        np.testing.assert_array_equal(visits["health"] == name, raw[column] == 1)
+    assert not visits.isna().any().any()
+
+
+def test_persons_of_doctor_visits(visits):
+    by_person = visits.groupby("person")
+    assert by_person.size().max() == 5
+    assert by_person.size().value_counts().idxmax() == 3
+    same = ["coinsurance", "deductible", "limitation", "diseases", "health"]
+    assert len(visits[["person", *same]].drop_duplicates()) == by_person.ngroups
+    assert visits["person"].is_monotonic_increasing
+    assert visits["person"].diff().dropna().isin([0, 1]).all()
+    # Who is begun before five years differs from who was before.
+    first = ~visits["person"].duplicated()
+    size = by_person.size().to_numpy()
+    begun_early = first & (np.r_[5, size[:-1]][visits["person"]] < 5)
+    before = visits[same].shift()
+    differs = (visits[same] != before).any(axis=1)
+    assert differs[begun_early].all()
+
+
+def test_without_statsmodels_the_remedy_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "statsmodels.datasets", None)
+    with pytest.raises(ImportError, match="pip install statsmodels"):
+        pp.datasets.health_insurance_experiment()
