@@ -930,11 +930,11 @@ def claim_of_balance(risks, errors, shares):
     }
 
 
-def claims_of_later_work(radius, two, by_record, one_dimension):
+def claims_of_later_work(radius, two, by_record, as_in_package):
     """P2, section 4: the radius, and two variables.
 
     From the tables of the two sections; marginal weights by record, with one variable
-    and with two in a box; and whether one variable gave the weights of the package.
+    and with two in a box; and whether the package has the weights of one and of two.
     """
     weight = two["mean pairwise weight"]
     one, box = (by_record[name] for name in ("income", "income and spending, box"))
@@ -951,7 +951,7 @@ def claims_of_later_work(radius, two, by_record, one_dimension):
             f"mean pairwise weight {weight['income']:.2f}, "
             f"box {weight['income and spending, box']:.2f}, "
             f"ellipse {weight['income and spending, ellipse']:.2f}",
-            one_dimension and (box <= one + 1e-12).all(),
+            as_in_package and (box <= one + 1e-12).all(),
         ),
     }
 

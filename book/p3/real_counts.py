@@ -15,8 +15,8 @@ both re-weighted with k = .95: two chains of 500 draws each, or of 1,000 if a fi
 warns. The whole is run five times, with random seeds 1 to 5, and 20 data sets are drawn
 from each fit. A finding that needs a fit which warns is undecided.
 
-*Model.* The negative binomial synthesizer of the package; with predictors, all that the file has but
-the number of the person, coinsurance as a category.
+*Model.* The negative binomial synthesizer of the package; with predictors, all that the
+file has but the number of the person, coinsurance as a category.
 
 *Decisions.* As in `replication`: a measure is positive where the finding holds, and five
 runs have to agree on its sign. Seeds are the only error that counts: the file is fixed.
@@ -25,11 +25,11 @@ files can be one of size.
 
 *Changed after a first look*, at P3's sample and at the visits without predictors. (a) A
 fit that warned was not made again; most of CW warned on the visits, because few draws of
-a prior scale are independent, and left ten findings undecided. Of 1,000 draws one or
-then diverged there, so the sampler takes smaller steps than by default (`Counts`). (b) That bounds of LW are
-near their largest was measured by their median as a part of it, which on P3's own sample
-said the opposite of the book; now it is what the ledger counts, bounds below half of the
-largest.
+a prior scale are independent, and left most findings undecided. Made again, they had one
+or two draws that diverged there, so the sampler takes smaller steps than by default
+(`Counts`). (b) That bounds of LW are near their largest was measured by their median as
+a part of it, which on P3's own sample said the opposite of the book; now it is what the
+ledger counts, bounds below half of the largest.
 """
 
 import warnings

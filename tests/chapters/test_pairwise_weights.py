@@ -485,9 +485,9 @@ def test_later_work():
     two = pd.DataFrame({"mean pairwise weight": [0.3, 0.1, 0.08]}, index=names)
     by_record = {names[0]: np.array([0.3, 0.2]), names[1]: np.array([0.1, 0.2])}
 
-    def holds(radius=radius, by_record=by_record, one_dimension=True):
+    def holds(radius=radius, by_record=by_record, as_in_package=True):
         return verdicts(
-            chapter.claims_of_later_work(radius, two, by_record, one_dimension)
+            chapter.claims_of_later_work(radius, two, by_record, as_in_package)
         )
 
     assert holds() == {"P2-Fut1": True, "P2-Fut2": True}
@@ -497,7 +497,7 @@ def test_later_work():
         assert not holds(flat)["P2-Fut1"]
     higher = by_record | {names[1]: np.array([0.1, 0.3])}
     assert not holds(by_record=higher)["P2-Fut2"]
-    assert not holds(one_dimension=False)["P2-Fut2"]
+    assert not holds(as_in_package=False)["P2-Fut2"]
 
 
 def test_a_release_is_of_one_chain():
