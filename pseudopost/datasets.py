@@ -661,7 +661,7 @@ def health_insurance_experiment():
 
     References
     ----------
-    Book: :ref:`real-counts`.
+    Book: :ref:`your-own-data`.
 
     Examples
     --------

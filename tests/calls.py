@@ -188,6 +188,7 @@ NO_NUMBERS = {
     "cache.off": "takes nothing",
     "cache.clear": "takes nothing",
     "cache.stored": "takes a key and a function",
+    "datasets.health_insurance_experiment": "takes nothing",
     "datasets.read_consumer_expenditure": "takes a path",
     "datasets.read_doctorate_recipients": "takes a path",
 } | {

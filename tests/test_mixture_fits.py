@@ -352,7 +352,7 @@ class ByNUTS(pp.MixtureSynthesizer):
 def test_fit_is_the_posterior_of_its_own_model(overlapping):
     log_y, X, weights = overlapping.log_y, overlapping.X, weights_of("scalar")
     own = ByNUTS(overlapping.y, X[:, 1:], n_components=2)
-    by_nuts = fitted(own, weights, draws=6000, tune=1500, chains=2)
+    by_nuts = fitted(own, weights, draws=3000, tune=1000, chains=2)
     assert "diverging" in by_nuts["sample_stats"]
     assert "occupied" not in by_nuts["sample_stats"]
     fit = fitted(overlapping, weights, draws=6000)
@@ -439,7 +439,7 @@ def test_fit_of_shared_slopes_is_the_posterior_of_the_textbook_model(
 def test_shared_slopes_are_the_posterior_of_their_own_model(overlapping):
     own, weights = shares_a_slope(overlapping, ByNUTS), weights_of("scalar")
     X, log_y = own.X[:, [0, 2, 1]], own.log_y
-    by_nuts = fitted(own, weights, draws=6000, tune=1500, chains=2)
+    by_nuts = fitted(own, weights, draws=3000, tune=1000, chains=2)
     fit = fitted(shares_a_slope(overlapping), weights, draws=6000)
     found, expected = (
         quantities_of_shared_slopes(
