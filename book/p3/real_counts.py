@@ -80,9 +80,7 @@ def run(synthesizer, seed, draws, n_datasets=20):
 
     def fitted(weights, draws):
         settings = {"draws": draws, "tune": draws, "random_seed": seed}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pp.ConvergenceWarning)  # kept in the run
-            return synthesizer.fit(weights, progressbar=False, **settings)
+        return synthesizer.fit(weights, progressbar=False, **settings)
 
     def add(name, weights):
         fit = fitted(weights, draws)
@@ -97,12 +95,14 @@ def run(synthesizer, seed, draws, n_datasets=20):
         )
         return terms
 
-    terms = add("Unweighted", np.ones(len(synthesizer.y)))
-    add("LW", pp.lipschitz_weights(terms))
-    add("CW", pp.count_weights(synthesizer.y, RADIUS))
-    for name in ("LW", "CW"):
-        weights, bounds = found[name].weights, found[name].bounds
-        add(f"{name}_final", pp.reweight(weights, bounds, k=K))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pp.ConvergenceWarning)  # `warns` keeps it
+        terms = add("Unweighted", np.ones(len(synthesizer.y)))
+        add("LW", pp.lipschitz_weights(terms))
+        add("CW", pp.count_weights(synthesizer.y, RADIUS))
+        for name in ("LW", "CW"):
+            weights, bounds = found[name].weights, found[name].bounds
+            add(f"{name}_final", pp.reweight(weights, bounds, k=K))
     return found
 
 
