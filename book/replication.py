@@ -8,7 +8,6 @@ from scipy import stats
 
 # Independent fits of everything: chains of a mixture, or runs with a seed each.
 FITS = 5
-LIMIT = stats.t.ppf(0.975, FITS - 1)
 
 
 class Finding(NamedTuple):
@@ -45,15 +44,18 @@ def between_fits(values):
 def decided(values):
     """Say whether a finding is seen, from one value of its measure a fit.
 
+    Its mean has to be as many standard errors from 0 as the 97.5% point of Student's t.
+
     Returns
     -------
     str
         "seen", "not seen" or "undecided".
     """
     mean, error = np.mean(values), between_fits(values)
-    if mean > LIMIT * error:
+    limit = stats.t.ppf(0.975, len(values) - 1)
+    if mean > limit * error:
         return "seen"
-    return "not seen" if mean < -LIMIT * error else "undecided"
+    return "not seen" if mean < -limit * error else "undecided"
 
 
 def looked_for(findings, of, fits, warned=()):

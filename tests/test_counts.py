@@ -1,15 +1,18 @@
 """The negative binomial model with predictors."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import pytensor.tensor as pt
 import pytest
 import statsmodels.api as sm
 import xarray as xr
-from scipy import stats
+from scipy import integrate, stats
 
 import pseudopost as pp
+from pseudopost.counts import draw_centre, log_prior_of_centre
 
 
 def visits(n=1500):
@@ -41,11 +44,10 @@ def fit(synthesizer, weights):
 
 def point(rng):
     return {
-        "s": rng.uniform(0.5, 2),
         "log_mu": rng.normal(),
         "inverse_phi": rng.uniform(0.2, 2),
         "tau": rng.uniform(0.5, 2),
-        "slope": rng.normal(size=2),
+        "principal": rng.normal(size=2),
     }
 
 
@@ -59,10 +61,47 @@ def test_density_is_that_of_the_distribution(synthesizer):
     given = xr.DataTree.from_dict({"posterior": draws})
     found = pp.pointwise_log_likelihood(synthesizer.model, given).to_numpy()[0, 0]
     X = synthesizer.X[:, 1:]
-    eta = values["log_mu"] + (X - X.mean(axis=0)) / X.std(axis=0) @ values["slope"]
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    slope = np.linalg.eigh(Z.T @ Z)[1] @ values["principal"]
+    eta = values["log_mu"] + Z @ slope
     phi = 1 / values["inverse_phi"]
     expected = stats.nbinom.logpmf(synthesizer.y, phi, phi / (phi + np.exp(eta)))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def scale_mixture(value):
+    """Density of Normal(0, s) with s half-t(3, 0, 1), by adaptive quadrature."""
+
+    def density(log_s):
+        s = np.exp(log_s)
+        return stats.norm.pdf(value, 0, s) * 2 * stats.t.pdf(s, 3) * s
+
+    pieces = np.arange(-30, 31, 3)
+    return sum(integrate.quad(density, *ends)[0] for ends in pairwise(pieces))
+
+
+@pytest.mark.parametrize("value", [-0.02, 0.1, 0.4, -3.0, 11.0, 36.0])
+def test_prior_of_the_centre(value):
+    found = log_prior_of_centre(pt.constant(value)).eval()
+    assert found == pytest.approx(np.log(scale_mixture(value)), abs=1e-7)
+
+
+def test_draws_of_the_centre_are_from_its_prior():
+    draws = draw_centre(np.random.default_rng(7), 20_000)
+    grid = np.arange(-60, 60.001, 0.01)
+    log_density = log_prior_of_centre(pt.constant(grid + 0.005)).eval()
+    below = np.cumsum(np.exp(log_density)) * 0.01
+    assert below[-1] == pytest.approx(1 - 0.002, abs=3e-4)
+    below /= below[-1]
+    assert stats.kstest(draws, lambda x: np.interp(x, grid + 0.01, below)).pvalue > 0.01
+
+
+@pytest.mark.slow
+def test_no_funnel_where_the_mean_is_1():
+    y = stats.nbinom.ppf((np.arange(8000) + 0.5) / 8000, 0.31, 0.31 / 1.31)
+    fit = pp.NegativeBinomialSynthesizer(y).fit(random_seed=1, progressbar=False)
+    assert abs(np.log(y.mean())) < 0.01
+    assert not fit["sample_stats"]["diverging"].any()
 
 
 @pytest.mark.slow
@@ -73,15 +112,15 @@ def test_priors(synthesizer):
         values = point(rng)
         half_t = stats.t(3)
         expected = (
-            half_t.logpdf([values["s"], values["tau"]]).sum()
-            + 2 * np.log(2)
-            + stats.norm.logpdf(values["log_mu"], 0, values["s"])
-            + stats.norm.logpdf(values["slope"], 0, values["tau"]).sum()
+            half_t.logpdf(values["tau"])
+            + np.log(2)
+            + np.log(scale_mixture(values["log_mu"]))
+            + stats.norm.logpdf(values["principal"], 0, values["tau"]).sum()
             + stats.halfcauchy.logpdf(values["inverse_phi"], 0, 5)
         )
         unbounded = {
-            f"{name}_log__" if name in ("s", "tau", "inverse_phi") else name: (
-                np.log(v) if name in ("s", "tau", "inverse_phi") else v
+            f"{name}_log__" if name in ("tau", "inverse_phi") else name: (
+                np.log(v) if name in ("tau", "inverse_phi") else v
             )
             for name, v in values.items()
         }

@@ -15,7 +15,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 from exact import negative_binomial, normal_mean, poisson_gamma
-from scipy import stats
+from scipy import special, stats
 
 import pseudopost as pp
 from pseudopost import compiled
@@ -212,6 +212,15 @@ def observed_poisson(y):
     return model
 
 
+def integrated(logp, dlogp, point):
+    """Log density and derivatives of P3's model, its scale s summed out on a grid."""
+    points = [point | {"s_log__": np.asarray(u)} for u in np.linspace(-9, 9, 241)]
+    values = np.array([logp(each) for each in points])
+    share = special.softmax(values)
+    derivatives = share @ np.array([dlogp(each) for each in points])
+    return special.logsumexp(values) + np.log(18 / 240), derivatives[1:]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "observed"),
@@ -224,8 +233,12 @@ def test_density_equals_that_of_the_observed_model(name, observed, counts, reque
     rng = np.random.default_rng(8)
     for _ in range(5):
         point = {k: np.asarray(rng.normal()) for k in model.initial_point()}
-        np.testing.assert_allclose(logp(point), other_logp(point), rtol=1e-10)
-        np.testing.assert_allclose(dlogp(point), other_dlogp(point), rtol=1e-10)
+        if name == "poisson":
+            expected = other_logp(point), other_dlogp(point)
+        else:
+            expected = integrated(other_logp, other_dlogp, point)
+        np.testing.assert_allclose(logp(point), expected[0], rtol=1e-10)
+        np.testing.assert_allclose(dlogp(point), expected[1], rtol=1e-8)
 
 
 LARGE = [3, 2**31 - 1, 2**31, 2**32 + 7, 2**53 - 1, 2**53]
@@ -270,7 +283,7 @@ def test_a_large_count_is_the_riskiest_record():
 def test_the_negative_binomial_density_of_large_counts():
     y, mu, phi = [2**31 + 5, 2**32 + 7], 2.0**32, 0.5
     model = pp.NegativeBinomialSynthesizer(y).model
-    values = {"s": 1.0, "log_mu": np.log(mu), "inverse_phi": 1 / phi}
+    values = {"log_mu": np.log(mu), "inverse_phi": 1 / phi}
     draws = xr.Dataset({k: (("chain", "draw"), [[v]]) for k, v in values.items()})
     fit = xr.DataTree.from_dict({"posterior": draws})
     np.testing.assert_allclose(
@@ -310,7 +323,7 @@ def test_structure_of_a_fit(synthesizer, counts):
     assert isinstance(fit, xr.DataTree)
     assert set(fit.children) == {"posterior", "sample_stats", "constant_data"}
     posterior = fit["posterior"].to_dataset()
-    assert set(posterior.data_vars) == {"s", "log_mu", "inverse_phi", "mu", "phi"}
+    assert set(posterior.data_vars) == {"log_mu", "inverse_phi", "mu", "phi"}
     for group in ("posterior", "sample_stats"):
         dataset = fit[group].to_dataset()
         np.testing.assert_array_equal(dataset["chain"], np.arange(3))

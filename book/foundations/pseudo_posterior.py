@@ -4,7 +4,7 @@ import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
-from scipy import stats
+from scipy import special, stats
 
 import pseudopost as pp
 
@@ -85,14 +85,22 @@ def observed_model(y):
     return model
 
 
-def log_densities(models, rng):
-    """Log density of each model at the same five points, drawn from `rng`."""
+def log_densities(observed, synthesizer, rng):
+    """Log density of each model at the same five points, drawn from `rng`.
+
+    The package's has no s, so that of the observed model is summed over s.
+    """
     points = [
-        {"s_log__": a, "log_mu": b, "inverse_phi_log__": c}
-        for a, b, c in rng.normal([0, 4.5, -2.5], 0.5, (5, 3))
+        {"log_mu": a, "inverse_phi_log__": b}
+        for a, b in rng.normal([4.5, -2.5], 0.5, (5, 2))
     ]
-    compiled = [model.compile_logp() for model in models]
-    return [[float(density(point)) for point in points] for density in compiled]
+    log_s, step = np.linspace(-6, 9, 150, retstep=True)
+    joint, marginal = observed.compile_logp(), synthesizer.compile_logp()
+    summed = [
+        special.logsumexp([joint(each | {"s_log__": u}) for u in log_s]) + np.log(step)
+        for each in points
+    ]
+    return summed, [float(marginal(each)) for each in points]
 
 
 def smooth(counts, width=15, largest=250):

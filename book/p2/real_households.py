@@ -35,9 +35,8 @@ weights came from. Each chain is a fit of its own: a measure is taken of the 20 
 of each, and the five values have a mean and a standard error.
 
 *Decisions.* A measure is positive where the finding holds. It is *seen* if its mean is
-more than `LIMIT` standard errors above 0, *not seen* if it is as far below, and
-*undecided* between: `replication.LIMIT` is the 97.5% point of Student's t with four
-degrees of freedom. With so many findings and files some are decided by chance: one in twenty, if
+more standard errors above 0 than the 97.5% point of Student's t with four degrees of
+freedom, *not seen* if it is as far below, and *undecided* between. With so many findings and files some are decided by chance: one in twenty, if
 nothing were true. A finding about the confidential file alone has no error, and is seen
 if its measure is above 0. Other files, other quarters, are not in these errors.
 """

@@ -33,7 +33,6 @@ ledger counts, bounds below half of the largest.
 """
 
 import warnings
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -45,12 +44,6 @@ from replication import Finding, closer_than
 
 RADIUS, K = 0.2, 0.95
 NAMES = ("Unweighted", "LW", "CW", "LW_final", "CW_final")
-
-
-class Counts(pp.NegativeBinomialSynthesizer):
-    """The synthesizer of the package, sampled in smaller steps."""
-
-    sampler_settings = MappingProxyType({"target_accept": 0.95})
 
 
 class Run(NamedTuple):

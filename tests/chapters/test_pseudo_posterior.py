@@ -37,15 +37,25 @@ def test_gap_of_means(draws):
     assert gap({"a": draws}, shifted) == pytest.approx(0.1 * np.sqrt(2000), rel=0.1)
 
 
-def test_models_are_compared_at_the_same_points():
-    class Model:
-        def compile_logp(self):
-            return lambda point: sum(point.values())
+class Model:
+    """A model whose log density is the sum of its values, and normal in log s."""
 
+    def compile_logp(self):
+        return lambda point: (
+            stats.norm.logpdf(point["s_log__"])
+            + point["log_mu"]
+            + point["inverse_phi_log__"]
+            if "s_log__" in point
+            else sum(point.values())
+        )
+
+
+def test_models_are_compared_at_the_same_points():
     rng = np.random.default_rng(1)
-    first, second = pseudo_posterior.log_densities([Model(), Model()], rng)
-    points = np.random.default_rng(1).normal([0, 4.5, -2.5], 0.5, (5, 3))
-    assert first == second == pytest.approx(points.sum(axis=1))
+    first, second = pseudo_posterior.log_densities(Model(), Model(), rng)
+    points = np.random.default_rng(1).normal([4.5, -2.5], 0.5, (5, 2))
+    assert second == pytest.approx(points.sum(axis=1))
+    assert first == pytest.approx(second, abs=1e-8)
 
 
 def test_observed_model_has_the_parameters_of_the_synthesizer():

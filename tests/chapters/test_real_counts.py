@@ -99,7 +99,7 @@ def test_all_findings_are_looked_for_and_a_warning_leaves_them_open():
 @pytest.mark.slow
 def test_a_run_is_the_procedure_of_the_paper():
     y = pp.datasets.negative_binomial_mixture(n=60, random_seed=1)
-    found = rules.run(rules.Counts(y), 1, draws=60, n_datasets=4)
+    found = rules.run(pp.NegativeBinomialSynthesizer(y), 1, draws=60, n_datasets=4)
     assert list(found) == list(rules.NAMES)
     assert any(each.warns for each in found.values())
     assert (found["Unweighted"].weights == 1).all()
@@ -111,5 +111,10 @@ def test_a_run_is_the_procedure_of_the_paper():
         assert each.bounds.max() < 100
 
 
-def test_limit_of_the_decisions():
-    assert pytest.approx(2.776, abs=1e-3) == replication.LIMIT
+@pytest.mark.parametrize(("fits", "limit"), [(2, 12.706), (5, 2.776)])
+def test_limit_of_the_decisions(fits, limit):
+    values = np.linspace(-1, 1, fits)
+    error = replication.between_fits(values)
+    assert replication.decided(values + 0.999 * limit * error) == "undecided"
+    assert replication.decided(values + 1.001 * limit * error) == "seen"
+    assert replication.decided(values - 1.001 * limit * error) == "not seen"
