@@ -48,6 +48,14 @@ def negative_binomial(y, weights, size=160, reach=9):
     }
 
 
+def log_prior_of_log_mu(log_mu):
+    """Log density of Normal(0, s) with s ~ half-t(3, 0, 1): the trapezoidal rule in log s."""
+    log_s = np.linspace(-12, 16, 1401)
+    s = np.exp(log_s)
+    terms = stats.norm.logpdf(log_mu[:, None], 0, s) + stats.t.logpdf(s, 3) + log_s
+    return logsumexp(terms, axis=1) + np.log(2 * (log_s[1] - log_s[0]))
+
+
 def _moments(values, density):
     mean = (values * density).sum()
     return Moments(mean, np.sqrt(((values - mean) ** 2 * density).sum()))
@@ -81,12 +89,4 @@ def _log_density(y, weights, log_mu, log_phi):
         + (weights @ y) * (log_mu - np.log(phi + mu))
     )
     log_prior_phi = stats.halfcauchy.logpdf(1 / phi, scale=5) - log_phi
-    return log_likelihood + _log_prior_log_mu(log_mu[:, 0])[:, None] + log_prior_phi
-
-
-def _log_prior_log_mu(log_mu):
-    """Log density of Normal(0, s) with s ~ half-t(3, 0, 1): the trapezoidal rule in log s."""
-    log_s = np.linspace(-12, 16, 1401)
-    s = np.exp(log_s)
-    terms = stats.norm.logpdf(log_mu[:, None], 0, s) + stats.t.logpdf(s, 3) + log_s
-    return logsumexp(terms, axis=1) + np.log(2 * (log_s[1] - log_s[0]))
+    return log_likelihood + log_prior_of_log_mu(log_mu[:, 0])[:, None] + log_prior_phi
