@@ -661,7 +661,7 @@ def health_insurance_experiment():
 
     References
     ----------
-    Book: :ref:`your-own-data`.
+    Book: :ref:`real-counts`.
 
     Examples
     --------

@@ -281,8 +281,8 @@ def test_setup_fetches_what_the_chapters_import():
     # runs the tests that a chapter shows.
     known = sys.stdlib_module_names | found | here | {"IPython", "myst_nb", "pytest"}
     missing = imported - known
-    assert missing == {"pseudopost", "linearmodels"}
-    assert "git+{url} linearmodels" in tools.SETUP
+    assert missing == {"pseudopost", "linearmodels", "statsmodels"}
+    assert "git+{url} linearmodels statsmodels" in tools.SETUP
 
 
 def run_setup(folder, notebook):

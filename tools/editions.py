@@ -43,7 +43,7 @@ os.environ.setdefault("PSEUDOPOST_PROFILE", "book")
 if "google.colab" in sys.modules and not Path("pseudopost-book").exists():
     !git clone --quiet --depth 1 --branch {edition} {url} pseudopost-book
     %cd pseudopost-book/{folder}
-    %pip install --quiet git+{url} linearmodels
+    %pip install --quiet git+{url} linearmodels statsmodels
 sys.path.append(str(Path("{up}book").resolve()))
 if not find_spec("companion"):
     sys.exit("Download the whole folder of notebooks: this one needs its neighbours.")

@@ -52,9 +52,12 @@ __import__("joblib").externals.loky.get_reusable_executor().shutdown()
 __import__("os").chdir({folder!r})
 __import__("sys").path.insert(0, {folder!r})
 """
-# Run after a chapter: what its checked cell found, for `make refresh`.
+# Run after a chapter, for `make refresh`: what its checked cell found, and what is said
+# of rows of the ledger on real files.
 FOUND = """
-print(globals()["checked"].to_json(orient="index") if "checked" in globals() else "{}")
+found = globals()["checked"].to_json(orient="index") if "checked" in globals() else "{}"
+real = __import__("json").dumps(globals().get("real_files", {}))
+print('{"checked": %s, "real_files": %s}' % (found, real))
 """
 # Chapters of many long fits, which `make test` runs in a smaller profile.
 LONG = {
@@ -65,6 +68,8 @@ LONG = {
     "tuning-weights",
     "utility",
     "whack-a-mole",
+    "real-counts",
+    "local-to-global",
     "agreement",
     "your-own-data",
 }
@@ -267,13 +272,8 @@ def run(path, client, progress):
         progress.end(path.stem, indent("\n".join(text.splitlines()[-12:]), "    "))
         return False
     del notebook.cells[0]
-    checked = json.loads(notebook.cells.pop().outputs[0].text)
-    keep(
-        notebook,
-        path,
-        execution_seconds=progress.end(path.stem),
-        checked=checked,
-    )
+    found = json.loads(notebook.cells.pop().outputs[0].text)
+    keep(notebook, path, execution_seconds=progress.end(path.stem), **found)
     return True
 
 

@@ -69,14 +69,14 @@ def refresh(*names):
         sys.exit("make refresh stores the numbers of the book: PROFILE must be book")
     with outputs() as cache:
         for record in cache.list_cache_records():
-            if "checked" not in record.data:  # executed by nbval
+            if "real_files" not in record.data:  # executed by nbval
                 cache.remove_cache(record.pk)
     main(*names)
     for path in (path for path in CHAPTERS if not names or path.stem in names):
         with outputs() as cache:
             record = cache.match_cache_file(path)
             _, notebook = cache.merge_match_into_file(path)
-        _update_ledger(record.data["checked"])
+        _update_ledger(record.data["checked"], record.data["real_files"])
         for cell in notebook.cells:
             if "readme-figure" in cell.metadata.get("tags", []):
                 PICTURE.write_bytes(b64decode(cell.outputs[0].data["image/png"]))
@@ -114,7 +114,7 @@ def _seconds():
         )
 
 
-def _update_ledger(results):
+def _update_ledger(results, real_files):
     ledger = pd.read_csv(LEDGER, dtype=str, keep_default_na=False).set_index("id")
     # Two chapters check statements of their own, which are no rows of the ledger.
     for row in ledger.index.intersection(list(results)):
@@ -126,6 +126,8 @@ def _update_ledger(results):
             else "reproduced"
         )
         ledger.loc[row, "status"] = holds if result["holds"] else "contradicted"
+    for row, said in real_files.items():
+        ledger.loc[row, "real_files"] = said
     ledger.reset_index().to_csv(LEDGER, index=False)
 
 

@@ -32,9 +32,11 @@ def published(row):
 
 
 def line(row):
-    """Write one row of the table."""
+    """Write one row of the table; what real files say comes after the note."""
     status = f"**{row.status}**" if row.status == "contradicted" else row.status
     statement = f"{row.what} *{row.note}*" if row.note else row.what
+    if row.real_files:
+        statement += f" **On real files.** {row.real_files}."
     parts = row.id, f"{status}, {place(row)}", statement, published(row), row.ours
     return "| " + " | ".join(part.replace("|", r"\|") for part in parts) + " |"
 

@@ -40,6 +40,7 @@ from scipy import stats
 
 import pseudopost as pp
 import replication
+from companion import in_rows
 from replication import Finding, closer_than
 
 RADIUS, K = 0.2, 0.95
@@ -62,6 +63,32 @@ class Run(NamedTuple):
     warns: bool
 
 
+def weighed(synthesizer, weights, seed, draws, n_datasets=20):
+    """Fit under weights, once more with twice the draws if that warns, and release.
+
+    Returns
+    -------
+    Run
+    terms : ndarray, shape (draws, n)
+        Log-likelihoods of the records.
+    """
+
+    def fitted(draws):
+        settings = {"draws": draws, "tune": draws, "random_seed": seed}
+        return synthesizer.fit(weights, progressbar=False, **settings)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pp.ConvergenceWarning)  # `warns` keeps it
+        fit = fitted(draws)
+        if fit.attrs["not_converged"]:
+            fit = fitted(2 * draws)
+        terms = in_rows(synthesizer.log_likelihood(fit))
+        released = synthesizer.synthesize(fit, n_datasets, random_seed=seed)
+    bounds = pp.lipschitz_bounds(terms, weights)
+    warns = bool(fit.attrs["not_converged"])
+    return Run(weights, bounds, released.to_numpy(), warns), terms
+
+
 def run(synthesizer, seed, draws, n_datasets=20):
     """Weigh, fit and release by all five synthesizers.
 
@@ -71,31 +98,16 @@ def run(synthesizer, seed, draws, n_datasets=20):
     """
     found = {}
 
-    def fitted(weights, draws):
-        settings = {"draws": draws, "tune": draws, "random_seed": seed}
-        return synthesizer.fit(weights, progressbar=False, **settings)
-
     def add(name, weights):
-        fit = fitted(weights, draws)
-        if fit.attrs["not_converged"]:
-            fit = fitted(weights, 2 * draws)
-        terms = synthesizer.log_likelihood(fit)
-        found[name] = Run(
-            weights,
-            pp.lipschitz_bounds(terms, weights),
-            synthesizer.synthesize(fit, n_datasets, random_seed=seed).to_numpy(),
-            bool(fit.attrs["not_converged"]),
-        )
+        found[name], terms = weighed(synthesizer, weights, seed, draws, n_datasets)
         return terms
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pp.ConvergenceWarning)  # `warns` keeps it
-        terms = add("Unweighted", np.ones(len(synthesizer.y)))
-        add("LW", pp.lipschitz_weights(terms))
-        add("CW", pp.count_weights(synthesizer.y, RADIUS))
-        for name in ("LW", "CW"):
-            weights, bounds = found[name].weights, found[name].bounds
-            add(f"{name}_final", pp.reweight(weights, bounds, k=K))
+    terms = add("Unweighted", np.ones(len(synthesizer.y)))
+    add("LW", pp.lipschitz_weights(terms))
+    add("CW", pp.count_weights(synthesizer.y, RADIUS))
+    for name in ("LW", "CW"):
+        weights, bounds = found[name].weights, found[name].bounds
+        add(f"{name}_final", pp.reweight(weights, bounds, k=K))
     return found
 
 

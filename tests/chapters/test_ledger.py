@@ -12,6 +12,7 @@ ROW = {
     "published": "p^a",
     "ours": "a | b",
     "note": "",
+    "real_files": "",
 }
 
 
@@ -45,6 +46,8 @@ def test_line():
     )
     contradicted = ledger.line(row(status="contradicted", note="Not so."))
     assert "| **contradicted**, {eq}`eq-power` | A power. *Not so.* |" in contradicted
+    real = ledger.line(row(real_files="Seen"))
+    assert "| A power. **On real files.** Seen. |" in real
 
 
 def test_every_row_is_a_line():
