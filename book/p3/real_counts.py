@@ -1,281 +1,477 @@
-"""Rules of the replication on real counts, written before its results.
+"""What the chapter on doctor visits prepares, draws, tells and counts.
 
-What the book found about P3 on counts that it made itself is asked of the doctor visits
-of the RAND Health Insurance Experiment, without and with predictors, and of P3's own
-simulated sample once more, in the same way.
-
-*Known before these rules.* One fit without weights and one with weights of one half had
-been made with predictors, to time the sampler: it was known that coefficients are near
-those of maximum likelihood, that phi is .77, and that the share of zeros is 32% in the
-synthetic and 31% in the confidential file. No bound, no weight and no distance had been
-computed.
-
-*Runs.* Unweighted, LW (c = 1, g = 0) from its bounds, CW (radius .2, c = 1, g = 0), and
-both re-weighted with k = .95: two chains of 500 draws each, or of 1,000 if a fit of 500
-warns. The whole is run five times, with random seeds 1 to 5, and 20 data sets are drawn
-from each fit. A finding that needs a fit which warns is undecided.
-
-*Model.* The negative binomial synthesizer of the package; with predictors, all that the
-file has but the number of the person, coinsurance as a category.
-
-*Decisions.* As in `replication`: a measure is positive where the finding holds, and five
-runs have to agree on its sign. Seeds are the only error that counts: the file is fixed.
-P3's sample has 1,000 records and the visits 20,190, so that a difference between the
-files can be one of size.
-
-*Changed after a first look*, at P3's sample and at the visits without predictors. (a) A
-fit that warned was not made again; most of CW warned on the visits, because few draws of
-a prior scale are independent, and left most findings undecided. Made again, they had one
-or two draws that diverged there, so the sampler takes smaller steps than by default
-(`Counts`). (b) That bounds of LW are near their largest was measured by their median as
-a part of it, which on P3's own sample said the opposite of the book; now it is what the
-ledger counts, bounds below half of the largest.
+Its rules, which were written before its results, are those of `counts_rules`.
 """
 
-import warnings
-from typing import NamedTuple
-
+import counts_rules
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+import statsmodels.api as sm
+from counts_rules import NAMES
 from scipy import stats
 
 import pseudopost as pp
-import replication
-from companion import in_rows
-from replication import Finding, closer_than
+from replication import between_fits
 
-RADIUS, K = 0.2, 0.95
-NAMES = ("Unweighted", "LW", "CW", "LW_final", "CW_final")
-
-
-class Run(NamedTuple):
-    """One synthesizer in one run.
-
-    Attributes
-    ----------
-    weights, bounds : ndarray, shape (n,)
-    released : ndarray, shape (m, n)
-    warns : bool
-    """
-
-    weights: np.ndarray
-    bounds: np.ndarray
-    released: np.ndarray
-    warns: bool
+PLANS = ["free", "25%", "50%", "95%", "deductible, free", "deductible, 95%"]
+COLOURS = pp.plots.PALETTE
+OF_PERSONS = ("LW of persons", "LW_final of persons")
+# Of the two models, in the ledger.
+WHERE = {"visits alone": "without predictors", "with predictors": "with predictors"}
 
 
-def weighed(synthesizer, weights, seed, draws, n_datasets=20):
-    """Fit under weights, once more with twice the draws if that warns, and release.
-
-    Returns
-    -------
-    Run
-    terms : ndarray, shape (draws, n)
-        Log-likelihoods of the records.
-    """
-
-    def fitted(draws):
-        settings = {"draws": draws, "tune": draws, "random_seed": seed}
-        return synthesizer.fit(weights, progressbar=False, **settings)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pp.ConvergenceWarning)  # `warns` keeps it
-        fit = fitted(draws)
-        if fit.attrs["not_converged"]:
-            fit = fitted(2 * draws)
-        terms = in_rows(synthesizer.log_likelihood(fit))
-        released = synthesizer.synthesize(fit, n_datasets, random_seed=seed)
-    bounds = pp.lipschitz_bounds(terms, weights)
-    warns = bool(fit.attrs["not_converged"])
-    return Run(weights, bounds, released.to_numpy(), warns), terms
+# The file
 
 
-def run(synthesizer, seed, draws, n_datasets=20):
-    """Weigh, fit and release by all five synthesizers.
-
-    Returns
-    -------
-    dict of Run
-    """
-    found = {}
-
-    def add(name, weights):
-        found[name], terms = weighed(synthesizer, weights, seed, draws, n_datasets)
-        return terms
-
-    terms = add("Unweighted", np.ones(len(synthesizer.y)))
-    add("LW", pp.lipschitz_weights(terms))
-    add("CW", pp.count_weights(synthesizer.y, RADIUS))
-    for name in ("LW", "CW"):
-        weights, bounds = found[name].weights, found[name].bounds
-        add(f"{name}_final", pp.reweight(weights, bounds, k=K))
-    return found
+def every(file, step):
+    """Keep the rows of every so many-th person."""
+    return file[file["person"] % step == 0].reset_index(drop=True)
 
 
-def changed(before, after):
-    """Relative change of the largest bound."""
-    return after.bounds.max() / before.bounds.max() - 1
+def plan_of(file):
+    """Name the plan of each row."""
+    paid = file["coinsurance"].map({0: "free", 25: "25%", 50: "50%", 95: "95%"})
+    deductible = np.where(
+        file["coinsurance"] == 0, "deductible, free", "deductible, 95%"
+    )
+    return paid.where(file["deductible"] == 0, pd.Series(deductible, file.index))
 
 
-def low(each):
-    """Share of the bounds below half of the largest."""
-    return np.mean(each.bounds < 0.5 * each.bounds.max())
+def pairs_of_years(person):
+    """Places of rows that are followed by another of the same person."""
+    person = np.asarray(person)
+    return np.flatnonzero(person[1:] == person[:-1])
 
 
-def spread(each):
-    """Deviation of the bounds from each other, weights strictly between 0 and 1."""
-    inside = (each.weights > 0) & (each.weights < 1)
-    return (each.bounds[inside] / each.bounds.max()).std()
-
-
-def distance(y, each):
-    """Gap between the quantiles of released and confidential values, in their sd."""
-    return stats.wasserstein_distance(each.released.ravel(), y) / y.std()
-
-
-def statistics(values):
-    """Mean, median, 90% and 99% quantile, means over releases."""
-    values = np.atleast_2d(values)
-    quantiles = np.quantile(values, [0.5, 0.9, 0.99], axis=1).mean(axis=1)
-    return np.array([values.mean(), *quantiles])
-
-
-def misses(y, each):
-    """Absolute relative errors of the four statistics."""
-    true = statistics(y)
-    return np.abs(statistics(each.released) - true) / true
-
-
-def lost_tail(y, each):
-    """By how much the 99% quantile is too low, relative; 0 if it is not."""
-    true = statistics(y)[3]
-    return max(0, 1 - statistics(each.released)[3] / true)
-
-
-FINDINGS = [
-    Finding(
-        "LW lowers the largest bound",
-        ("P3-Claim05", "P3-EqU06"),
-        ("Unweighted", "LW"),
-        lambda y, u, lw: -changed(u, lw),
-    ),
-    Finding(
-        "CW lowers the largest bound",
-        ("P3-Claim05",),
-        ("Unweighted", "CW"),
-        lambda y, u, cw: -changed(u, cw),
-    ),
-    Finding(
-        "The bounds of LW are nearer to their largest than those of CW",
-        ("P3-Claim06",),
-        ("LW", "CW"),
-        lambda y, lw, cw: low(cw) - low(lw),
-    ),
-    Finding(
-        "Re-weighting keeps the largest bound of LW within 10%",
-        ("P3-Claim09", "P3-Claim21"),
-        ("LW", "LW_final"),
-        lambda y, lw, final: closer_than(0.1, changed(lw, final)),
-    ),
-    Finding(
-        "Re-weighting keeps the largest bound of CW within 10%",
-        ("P3-Claim09", "P3-Claim21"),
-        ("CW", "CW_final"),
-        lambda y, cw, final: closer_than(0.1, changed(cw, final)),
-    ),
-    Finding(
-        "Re-weighting raises the mean weight of LW",
-        ("P3-Claim08",),
-        ("LW", "LW_final"),
-        lambda y, lw, final: (final.weights - lw.weights).mean(),
-    ),
-    Finding(
-        "Re-weighting raises the mean weight of CW",
-        ("P3-Claim08",),
-        ("CW", "CW_final"),
-        lambda y, cw, final: (final.weights - cw.weights).mean(),
-    ),
-    Finding(
-        "No weight of LW is lowered",
-        ("P3-Claim12", "P3-Fig04b"),
-        ("LW", "LW_final"),
-        lambda y, lw, final: 0.5 / len(y) - np.mean(final.weights < lw.weights),
-    ),
-    Finding(
-        "The bounds of LW become more level",
-        ("P3-Claim10",),
-        ("LW", "LW_final"),
-        lambda y, lw, final: spread(lw) - spread(final),
-    ),
-    Finding(
-        "The bounds of CW become more level",
-        ("P3-Claim10",),
-        ("CW", "CW_final"),
-        lambda y, cw, final: spread(cw) - spread(final),
-    ),
-    Finding(
-        "LW is nearer to the data than CW",
-        ("P3-Claim18", "P3-Fig09c"),
-        ("LW", "CW"),
-        lambda y, lw, cw: distance(y, cw) - distance(y, lw),
-    ),
-    Finding(
-        "LW is nearer to the data than Unweighted",
-        ("P3-Claim18",),
-        ("Unweighted", "LW"),
-        lambda y, u, lw: distance(y, u) - distance(y, lw),
-    ),
-    Finding(
-        "Re-weighting brings all four statistics of CW nearer",
-        ("P3-Claim13", "P3-Claim22"),
-        ("CW", "CW_final"),
-        lambda y, cw, final: (misses(y, cw) - misses(y, final)).min(),
-    ),
-    Finding(
-        "Re-weighting brings mean, median and 90% quantile of LW nearer",
-        ("P3-Claim14", "P3-Claim22"),
-        ("LW", "LW_final"),
-        lambda y, lw, final: (misses(y, lw) - misses(y, final))[:3].min(),
-    ),
-    Finding(
-        "Re-weighting brings CW nearer to the data, by more than LW",
-        ("P3-Claim20", "P3-Claim35"),
-        ("LW", "LW_final", "CW", "CW_final"),
-        lambda y, lw, lw_final, cw, cw_final: (
-            distance(y, cw)
-            - distance(y, cw_final)
-            - max(0, distance(y, lw) - distance(y, lw_final))
-        ),
-    ),
-    Finding(
-        "Weights lose the upper tail, most under CW",
-        ("P3-Fig09f",),
-        ("LW", "CW"),
-        lambda y, lw, cw: lost_tail(y, cw) - lost_tail(y, lw),
-    ),
-    Finding(
-        "Re-weighting reduces the loss of CW's tail",
-        ("P3-Claim17", "P3-Claim23"),
-        ("CW", "CW_final"),
-        lambda y, cw, final: lost_tail(y, cw) - lost_tail(y, final),
-    ),
-    Finding(
-        "The two kinds of risk go together",
-        ("P3-Claim31",),
-        ("LW", "CW"),
-        lambda y, lw, cw: stats.spearmanr(lw.weights, cw.weights).statistic,
-    ),
-]
-
-
-def looked_for(y, runs):
-    """Look for all findings, by :func:`replication.looked_for`.
+def correlation(values, person):
+    """Correlation of the visits of a person in two years that follow each other.
 
     Parameters
     ----------
-    y : ndarray, shape (n,)
-    runs : list of dict of Run
-        One for each seed.
+    values : array-like, shape (m, n)
+    person : array-like, shape (n,)
+
+    Returns
+    -------
+    ndarray, shape (m,)
     """
-    by_name = {name: [each[name] for each in runs] for name in NAMES}
-    warned = [name for name in NAMES if any(each.warns for each in by_name[name])]
-    return replication.looked_for(FINDINGS, y, by_name, warned)
+    at = pairs_of_years(person)
+    return np.array([np.corrcoef(z[at], z[at + 1])[0, 1] for z in np.asarray(values)])
+
+
+def ratio(values, plan):
+    """Mean visits of the free plan over those of the plan that leaves 95%."""
+    values, plan = np.asarray(values), np.asarray(plan)
+    free, paid = (values[..., plan == p].mean(axis=-1) for p in ("free", "95%"))
+    return free / paid
+
+
+def described(file):
+    """Describe the file in numbers."""
+    y, years = file["visits"], file.groupby("person").size()
+    return pd.Series(
+        {
+            "rows": len(y),
+            "persons": len(years),
+            "rows a person, most": years.max(),
+            "visits, mean": y.mean(),
+            "standard deviation": y.std(),
+            "none (%)": 100 * (y == 0).mean(),
+            "more than 20 (%)": 100 * (y > 20).mean(),
+            "largest": y.max(),
+        }
+    )
+
+
+# Models
+
+
+FEATURES = {
+    "none (%)": lambda z, file: 100 * np.mean(z == 0, axis=1),
+    "mean": lambda z, file: z.mean(axis=1),
+    "standard deviation": lambda z, file: z.std(axis=1),
+    "99% quantile": lambda z, file: np.quantile(z, 0.99, axis=1),
+    "largest": lambda z, file: z.max(axis=1),
+    "free over 95%": lambda z, file: ratio(z, plan_of(file)),
+    "correlation of two years": lambda z, file: correlation(z, file["person"]),
+}
+
+
+def predictive_check(file, released):
+    """Features of the file, and of synthetic files: means, and the middle 95%.
+
+    Parameters
+    ----------
+    file : DataFrame, shape (n, ...)
+    released : dict of ndarray, shape (m, n)
+        By model.
+    """
+    rows = {}
+    for feature, f in FEATURES.items():
+        rows[feature] = {"data": f"{f(file['visits'].to_numpy()[None], file)[0]:.2f}"}
+        for model, z in released.items():
+            values = f(z, file)
+            low, high = np.quantile(values, [0.025, 0.975])
+            rows[feature][model] = f"{values.mean():.2f} ({low:.2f} to {high:.2f})"
+    return pd.DataFrame(rows).T
+
+
+# Runs
+
+
+def of_runs(runs, measure):
+    """Mean of a measure over runs, and its standard error between them."""
+    values = [measure(run) for run in runs]
+    return np.mean(values), between_fits(values)
+
+
+def properties(y, runs):
+    """Five synthesizers in one file, means over the runs."""
+    measures = {
+        "epsilon": lambda each: 2 * each.bounds.max(),
+        "mean weight": lambda each: each.weights.mean(),
+        "weights below 0.5 (%)": lambda each: 100 * np.mean(each.weights < 0.5),
+        "none (%)": lambda each: 100 * np.mean(each.released == 0),
+        "mean visits": lambda each: each.released.mean(),
+        "distance": lambda each: counts_rules.distance(y, each),
+    }
+    return pd.DataFrame(
+        {
+            name: {
+                label: np.mean([measure(run[name]) for run in runs])
+                for label, measure in measures.items()
+            }
+            for name in NAMES
+        }
+    ).T
+
+
+def persons(model, run, of_persons, rows_of, seed, draws):
+    """Bounds of persons under the weights of rows, and weights of persons.
+
+    Parameters
+    ----------
+    model : NegativeBinomialSynthesizer
+    run : dict of Run
+        As of `counts_rules.run` with the same seed and draws.
+    of_persons : callable
+        Sums terms of rows under weights, shape (draws, persons).
+    rows_of : callable
+        Gives each row the value of its person.
+    seed, draws : int
+
+    Returns
+    -------
+    dict of tuple
+        By name of the weights, of rows and of persons: a `Run`, and the largest bound
+        of a person.
+    """
+    found = {}
+
+    def look(name, weights):
+        each, terms = counts_rules.weighed(model, weights, seed, draws)
+        bounds = pp.lipschitz_bounds(of_persons(terms, weights))
+        found[name] = each, bounds.max()
+        return terms, bounds
+
+    ones = run["Unweighted"].weights
+    terms, _ = look("Unweighted", ones)
+    for name in ("LW", "LW_final"):
+        look(name, run[name].weights)
+    weights = pp.lipschitz_weights(of_persons(terms, ones))
+    _, bounds = look(OF_PERSONS[0], rows_of(weights))
+    look(OF_PERSONS[1], rows_of(pp.reweight(weights, bounds, k=counts_rules.K)))
+    return found
+
+
+def rows_and_persons(y, plan, found):
+    """Epsilon of rows and of persons and utility, means over the runs."""
+    measures = {
+        "epsilon of a row": lambda each, bound: 2 * each.bounds.max(),
+        "epsilon of a person": lambda each, bound: 2 * bound,
+        "mean weight": lambda each, bound: each.weights.mean(),
+        "distance": lambda each, bound: counts_rules.distance(y, each),
+        "free over 95%": lambda each, bound: ratio(each.released, plan).mean(),
+    }
+    return pd.DataFrame(
+        {
+            name: {
+                label: np.mean([measure(*run[name]) for run in found])
+                for label, measure in measures.items()
+            }
+            for name in found[0]
+        }
+    ).T
+
+
+# Findings
+
+
+def table_of(found):
+    """Decisions and measures of all files, side by side."""
+    return pd.DataFrame(
+        {
+            name: table["decision"]
+            + [
+                f" ({measure:.3f} ± {error:.3f})"
+                for measure, error in zip(
+                    table["measure"], table["standard error"], strict=True
+                )
+            ]
+            for name, table in found.items()
+        }
+    )
+
+
+def for_ledger(found):
+    """Say of each row of the ledger what was found of it on the visits.
+
+    Parameters
+    ----------
+    found : dict of DataFrame
+        By file, as of `counts_rules.looked_for`.
+    """
+    said = {}
+    for finding in counts_rules.FINDINGS:
+        decisions = ", ".join(
+            f"{found[name].loc[finding.name, 'decision']} {where}"
+            for name, where in WHERE.items()
+        )
+        for row in finding.rows:
+            said.setdefault(row, []).append(f"{finding.name}: {decisions}")
+    return {row: "; ".join(lines) for row, lines in said.items()}
+
+
+# The question of the experiment
+
+
+def effect(file, values):
+    """Log ratio of mean visits, free over 95%, and its variance, persons as clusters.
+
+    Parameters
+    ----------
+    file : DataFrame, shape (n, ...)
+    values : array-like, shape (n,) or (m, n)
+
+    Returns
+    -------
+    estimates, variances : ndarray, shape (m,)
+    """
+    plan = plan_of(file)
+    keep = plan.isin(["free", "95%"]).to_numpy()
+    X = sm.add_constant((plan[keep] == "free").astype(float).to_numpy())
+    groups = {"groups": file.loc[keep, "person"].to_numpy()}
+    fits = [
+        sm.GLM(z[keep], X, sm.families.Poisson()).fit(
+            cov_type="cluster", cov_kwds=groups
+        )
+        for z in np.atleast_2d(values)
+    ]
+    return np.array([[fit.params[1], fit.bse[1] ** 2] for fit in fits]).T
+
+
+def effects(file, releases):
+    """Ratios of mean visits with their intervals.
+
+    Parameters
+    ----------
+    file : DataFrame, shape (n, ...)
+    releases : dict of ndarray, shape (m, n)
+
+    Returns
+    -------
+    dict of tuple
+        Of the data, by their own standard error, and of each release, combined.
+    """
+    [estimate], [variance] = effect(file, file["visits"].to_numpy())
+    half = stats.norm.ppf(0.975) * np.sqrt(variance)
+    found = {"Data": (estimate, estimate - half, estimate + half)}
+    for name, z in releases.items():
+        combined = pp.combine_partially_synthetic(*effect(file, z))
+        found[name] = combined.estimate, combined.low, combined.high
+    return {name: tuple(np.exp(values)) for name, values in found.items()}
+
+
+# Figures
+
+
+def draw_file(file):
+    """Visits, and their means by plan."""
+    _, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained")
+    y = file["visits"]
+    left.bar(*np.unique(y, return_counts=True), color=COLOURS["Data"], width=0.9)
+    left.set(xlabel="Visits in a year", ylabel="Rows", yscale="log")
+    plan = plan_of(file)
+    means = y.groupby(plan).mean()
+    # Persons, not rows, are independent.
+    totals = file.assign(plan=plan).groupby(["plan", "person"])["visits"]
+    sums, years = totals.sum(), totals.size()
+    residual = sums - years * means.reindex(sums.index.get_level_values("plan")).array
+    errors = np.sqrt((residual**2).groupby("plan").sum()) / years.groupby("plan").sum()
+    at = [name for name in PLANS if name in means.index]
+    right.errorbar(
+        means[at], at, xerr=1.96 * errors[at], fmt="o", color=COLOURS["Data"]
+    )
+    right.invert_yaxis()
+    right.set(xlabel="Visits in a year, mean", ylabel="Left to the person")
+
+
+def draw_bounds(y, runs):
+    """Bounds of rows against visits, unweighted and under LW, for both models."""
+    _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained", sharey=True)
+    for ax, (model, run) in zip(axes, runs.items(), strict=True):
+        for name in ("Unweighted", "LW", "CW"):
+            ax.scatter(
+                y,
+                run[name].bounds,
+                s=7,
+                color=COLOURS[name],
+                linewidth=0,
+                label=name,
+                rasterized=True,
+            )
+        ax.set(title=model, xlabel="Visits in a year")
+    axes[0].set_ylabel("Bound (nats)")
+    axes[0].legend(markerscale=3)
+
+
+def draw_weights(y, runs):
+    """Weights of rows against visits, before and after re-weighting."""
+    names = ("LW", "CW")
+    _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained", sharey=True)
+    run = runs["with predictors"]
+    for ax, name in zip(axes, names, strict=True):
+        for each in (f"{name}_final", name):
+            ax.scatter(
+                y,
+                run[each].weights,
+                s=7,
+                color=COLOURS[each],
+                linewidth=0,
+                label=each,
+                rasterized=True,
+            )
+        ax.set(title=name, xlabel="Visits in a year", xscale="symlog", xlim=(-0.2, 90))
+        ax.set_xticks([0, 1, 2, 5, 10, 20, 50], [0, 1, 2, 5, 10, 20, 50])
+        ax.legend(markerscale=3)
+    axes[0].set_ylabel("Weight")
+
+
+def draw_released(y, runs, largest=12):
+    """Shares of each number of visits as released, less those in the data."""
+    counts = np.arange(largest + 1)
+    share = np.array([np.mean(y == count) for count in counts])
+    _, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained", sharey=True)
+    run = runs["with predictors"]
+    for ax, name in zip(axes, ("LW", "CW"), strict=True):
+        ax.axhline(0, color=COLOURS["Data"], linewidth=0.8)
+        for each, marker in (("Unweighted", "o"), (name, "s"), (f"{name}_final", "^")):
+            released = [np.mean(run[each].released == count) for count in counts]
+            ax.plot(
+                counts,
+                100 * (released - share),
+                marker=marker,
+                markersize=4,
+                color=COLOURS[each],
+                label=each,
+            )
+        ax.set(title=name, xlabel="Visits in a year")
+        ax.legend()
+    axes[0].set_ylabel("Released less data (points)")
+
+
+def draw_effects(found):
+    """Ratios of mean visits with their intervals, by model."""
+    _, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained", sharex=True)
+    for ax, (model, table) in zip(axes, found.items(), strict=True):
+        pp.plots.intervals(table, xlabel="Visits, free plan over 95%", ax=ax)
+        ax.axvline(1, color="black", linewidth=0.8, linestyle=":")
+        ax.set_title(model)
+
+
+# Numbers for the text
+
+
+def file_numbers(file):
+    """The file, its persons and the effect of free care."""
+    y, years = file["visits"].to_numpy(), file.groupby("person").size()
+    [estimate], [variance] = effect(file, y)
+    half = stats.norm.ppf(0.975) * np.sqrt(variance)
+    return {
+        "rows": len(y),
+        "persons": len(years),
+        "three-or-five": 100 * years.isin([3, 5]).mean(),
+        "zeros": 100 * np.mean(y == 0),
+        "largest": y.max(),
+        "years": correlation(y[None], file["person"])[0],
+        "ratio": np.exp(estimate),
+        "ratio-low": np.exp(estimate - half),
+        "ratio-high": np.exp(estimate + half),
+        "free": y[plan_of(file) == "free"].mean(),
+        "paid": y[plan_of(file) == "95%"].mean(),
+    }
+
+
+def run_numbers(y, runs):
+    """Synthesizers by model: epsilon, weights, distance, share of zeros."""
+    short = {"visits alone": "alone", "with predictors": "given"}
+    values = {}
+    for model, label in short.items():
+        table = properties(y, runs[model])
+        for name, row in table.iterrows():
+            values[f"eps-{label}-{name}"] = row["epsilon"]
+            values[f"w-{label}-{name}"] = row["mean weight"]
+            values[f"d-{label}-{name}"] = row["distance"]
+            values[f"none-{label}-{name}"] = row["none (%)"]
+        for name in ("Unweighted", "LW"):
+            most = [run[name].bounds.argmax() for run in runs[model]]
+            values[f"who-{label}-{name}"] = np.median(y[most])
+    return values
+
+
+def weight_numbers(y, radius=counts_rules.RADIUS):
+    """Weights of CW by number of visits."""
+    weights = pp.count_weights(y, radius)
+    return {f"cw-{count}": weights[y == count][0] for count in (0, 1, 4, 5, 20)}
+
+
+def person_numbers(table):
+    """Epsilon of rows and persons."""
+    short = dict(zip(OF_PERSONS, ("persons", "persons-final"), strict=True))
+    return {
+        f"{label}-{short.get(name, name)}": row[column]
+        for name, row in table.iterrows()
+        for label, column in (
+            ("row", "epsilon of a row"),
+            ("person", "epsilon of a person"),
+            ("weight", "mean weight"),
+            ("distance", "distance"),
+            ("effect", "free over 95%"),
+        )
+    }
+
+
+def finding_numbers(found):
+    """How many findings were decided how."""
+    return {
+        f"{decision.replace(' ', '-')}-{file.replace(' ', '-')}": int(
+            (table["decision"] == decision).sum()
+        )
+        for file, table in found.items()
+        for decision in ("seen", "not seen", "undecided")
+    }
+
+
+def effect_numbers(plan, runs):
+    """Ratios of mean visits in every release, and errors between runs."""
+    values = {}
+    for model, label in (("visits alone", "alone"), ("with predictors", "given")):
+        for name in NAMES:
+            mean, error = of_runs(
+                runs[model],
+                lambda run, name=name: ratio(run[name].released, plan).mean(),
+            )
+            values[f"ratio-{label}-{name}"] = mean
+            values[f"ratio-se-{label}-{name}"] = error
+    return values
