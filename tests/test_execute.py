@@ -243,6 +243,18 @@ def test_the_time_left_follows_the_speed_seen(book):
     assert progress.seconds_left() == 120
 
 
+def test_a_chapter_that_fails_first_is_told(capsys):
+    expected = execute.expected_seconds()
+    first, second, *_ = expected
+    progress = execute.Progress([first, second], expected, workers=1)
+    progress.say = print
+    progress.start(first)
+    progress.end(first, "    what went wrong")
+    said = capsys.readouterr().out
+    assert f"{first}: FAILED after 0 s; 1 left" in said
+    assert "    what went wrong" in said
+
+
 def test_workers_fit_into_memory(monkeypatch):
     monkeypatch.setattr(execute, "GIGABYTES_PER_WORKER", 1e9)
     assert execute.number_of_workers(8) == 1

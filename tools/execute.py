@@ -191,7 +191,7 @@ def expected_seconds():
     times = pd.read_csv(TIMES, comment="#", index_col="chapter")
     columns = {True: "small run", False: "nothing stored"}
     return {
-        path.stem: times[columns[profile_of(path) == "class"]].get(path.stem, 1)
+        path.stem: float(times[columns[profile_of(path) == "class"]].get(path.stem, 1))
         for path in CHAPTERS
     }
 
