@@ -51,10 +51,14 @@ STYLE = (
 
 
 def write_example(path):
-    """Write the public example as a CSV file, and return its path."""
+    """Write the public example as a CSV file, and return its path.
+
+    A small run of the book takes 1,500 of its persons.
+    """
     from linearmodels.datasets import meps
 
     survey = meps.load()
+    survey = survey.sample(by_profile(1500, len(survey)), random_state=1).sort_index()
     health = ["vegood", "good", "fair", "poor"]
     pd.DataFrame(
         {

@@ -46,10 +46,12 @@ def test_levels_are_read_as_they_are(tmp_path):
     assert table.to_dict("list") == {"code": ["01", "2", "3"], "x": ["NA", "1.50", ""]}
 
 
-def test_the_example_is_read_as_it_was_written(tmp_path):
+@pytest.mark.parametrize(("profile", "n"), [("class", 1500), ("book", 10_391)])
+def test_the_example_is_read_as_it_was_written(tmp_path, monkeypatch, profile, n):
     pytest.importorskip("linearmodels")
+    monkeypatch.setattr(companion, "PROFILE", profile)
     table = own.read_as_text(own.write_example(tmp_path / "meps.csv"))
-    assert table.shape == (10_391, 7)
+    assert table.shape == (n, 7)
     assert set(table["age"]) == {"65-69", "70-74", "75-79", "80-84", "85+"}
     assert set(table["conditions"]) == {"0", "1", "2", "3", "4 or more"}
     assert pd.to_numeric(table["drug_expenditure"]).min() >= 1
