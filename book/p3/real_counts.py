@@ -317,20 +317,18 @@ def draw_file(file):
     right.set(xlabel="Visits in a year, mean", ylabel="Left to the person")
 
 
+def scatter(ax, y, values, name):
+    """Values of rows against their visits, as a picture of small points."""
+    look = {"s": 7, "linewidth": 0, "rasterized": True}
+    ax.scatter(y, values, color=COLOURS[name], label=name, **look)
+
+
 def draw_bounds(y, runs):
     """Bounds of rows against visits, unweighted and under LW, for both models."""
     _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained", sharey=True)
     for ax, (model, run) in zip(axes, runs.items(), strict=True):
         for name in ("Unweighted", "LW", "CW"):
-            ax.scatter(
-                y,
-                run[name].bounds,
-                s=7,
-                color=COLOURS[name],
-                linewidth=0,
-                label=name,
-                rasterized=True,
-            )
+            scatter(ax, y, run[name].bounds, name)
         ax.set(title=model, xlabel="Visits in a year")
     axes[0].set_ylabel("Bound (nats)")
     axes[0].legend(markerscale=3)
@@ -343,15 +341,7 @@ def draw_weights(y, runs):
     run = runs["with predictors"]
     for ax, name in zip(axes, names, strict=True):
         for each in (f"{name}_final", name):
-            ax.scatter(
-                y,
-                run[each].weights,
-                s=7,
-                color=COLOURS[each],
-                linewidth=0,
-                label=each,
-                rasterized=True,
-            )
+            scatter(ax, y, run[each].weights, each)
         ax.set(title=name, xlabel="Visits in a year", xscale="symlog", xlim=(-0.2, 90))
         ax.set_xticks([0, 1, 2, 5, 10, 20, 50], [0, 1, 2, 5, 10, 20, 50])
         ax.legend(markerscale=3)
@@ -401,7 +391,6 @@ def file_numbers(file):
     return {
         "rows": len(y),
         "persons": len(years),
-        "three-or-five": 100 * years.isin([3, 5]).mean(),
         "zeros": 100 * np.mean(y == 0),
         "largest": y.max(),
         "years": correlation(y[None], file["person"])[0],
