@@ -233,6 +233,8 @@ class Study:
     radius : float
     alone : float, optional
         As in :func:`pseudopost.identification_risk`.
+    varying : list of str, optional
+        As in :class:`pseudopost.MixtureSynthesizer`.
     **sampling
         ``draws``, ``tune`` and ``random_seed`` of every fit; the seed is also that of
         the synthetic files.
@@ -256,13 +258,18 @@ class Study:
         shift=0.0,
         radius=0.2,
         alone=None,
+        varying=None,
         **sampling,
     ):
         self.data, self.known, self.sampling = data, known, sampling
         self.radius, self.alone = radius, alone
         self.y = data[response].to_numpy()
         self.model = pp.MixtureSynthesizer(
-            self.y, data.drop(columns=response), n_components, shift=shift
+            self.y,
+            data.drop(columns=response),
+            n_components,
+            shift=shift,
+            varying=varying,
         )
         self.weights, self.fits, self.z, self.risk = {}, {}, {}, {}
 

@@ -88,3 +88,60 @@ def looked_for(findings, of, fits, warned=()):
         said = "undecided" if set(finding.needs) & set(warned) else decided(values)
         rows[finding.name] = values.mean(), between_fits(values), said
     return pd.DataFrame(rows, index=["measure", "standard error", "decision"]).T
+
+
+def table_of(found):
+    """Decisions and measures of all files, side by side.
+
+    Parameters
+    ----------
+    found : dict of DataFrame
+        By file, as of :func:`looked_for`.
+    """
+    return pd.DataFrame(
+        {
+            name: [_told(row) for row in table.itertuples()]
+            for name, table in found.items()
+        },
+        index=next(iter(found.values())).index,
+    )
+
+
+def _told(row):
+    """Say what was decided, and from which measure; one of a file has no error."""
+    _, measure, error, decision = row
+    told = f"{measure:.3f}" if np.isnan(error) else f"{measure:.3f} ± {error:.3f}"
+    return f"{decision} ({told})"
+
+
+def for_ledger(findings, found, where):
+    """Say of each row of the ledger what was found of it on real files.
+
+    Parameters
+    ----------
+    findings : list of Finding
+    found : dict of DataFrame
+        By file, as of :func:`looked_for`.
+    where : dict of str
+        By file that counts, how the ledger calls it.
+    """
+    said = {}
+    for finding in findings:
+        decisions = ", ".join(
+            f"{found[name].loc[finding.name, 'decision']} {place}"
+            for name, place in where.items()
+        )
+        for row in finding.rows:
+            said.setdefault(row, []).append(f"{finding.name}: {decisions}")
+    return {row: "; ".join(lines) for row, lines in said.items()}
+
+
+def decision_numbers(found):
+    """How many findings were decided how, by decision and file."""
+    return {
+        f"{decision.replace(' ', '-')}-{file.replace(' ', '-')}": int(
+            (table["decision"] == decision).sum()
+        )
+        for file, table in found.items()
+        for decision in ("seen", "not seen", "undecided")
+    }

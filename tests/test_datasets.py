@@ -1025,6 +1025,7 @@ class TestKeptQuarters:
         assert file["FINLWT21"].between(1000, 100_000).all()
         assert file["FINLWT21"].sum() == pytest.approx(1.28e8, rel=0.02)
         assert file["CID"].nunique() in (70, 73)
+        assert file["CUTENURE"].isin(range(1, 7)).all()
         own = file["PSU"].notna()
         assert (file.loc[own, "CID"] == file.loc[own, "PSU"]).all()
 

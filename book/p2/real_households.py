@@ -1,306 +1,505 @@
-"""Rules of the replication on real households, written before its results.
+"""What the chapter on real households prepares, fits, tells and counts.
 
-What the book found about P1 and P2 on files that it made itself is asked of two public
-quarters of the Consumer Expenditure Surveys, and of the stand-in once more, prepared and
-fitted in the same way, so that a difference between files is one between their data.
-
-*Known before these rules.* The two quarters had been fitted without weights and with
-pairwise ones (`benchmarks/sweeps.md`), and their atoms studied (`data/atoms.csv`): it
-was known that chains agree with shared slopes, and of Unweighted the mean risk, .177 in
-2016, and the errors of quantiles, the largest of them 16%. So the finding that synthesis
-halves the mean risk was as good as known, and that on four estimates in part. For 2016Q1
-`data/reference_posteriors.json` has summaries without weights and with pairwise ones, by
-which samplers were compared; nobody had compared the two synthesizers by them, or by
-anything else. The rules are applied to 2016Q1 first; 2014Q1 is a repetition, and nothing
-is changed between the two.
-
-*Files.* Households with a positive income and a known region and size of the area. An
-income of 0 stands for no income and for no answer, so it is set aside, with the losses,
-and their share is told. Incomes are shifted by 1,000 dollars before the logarithm. All
-predictors are given, and the package leaves out what others determine. (These rules
-first left out `urban_type` as a whole; it was put back before any fit by them was made.)
-
-*Fits.* The mixture with six components that share all slopes but those of `earner` and
-`marital`, floor .05, five chains of 400 draws, random seed 1; with 800 draws where
-those of a fit are too few. A finding that needs a fit which still warns is undecided.
-
-*Weights.* Vector: P1's, from the risks in 20 data sets of Unweighted, for P1's intruder.
-Marginal and Pairwise: P2's, from the confidential file and its printed balls, for P2's
-intruder. Lifted: the straight line through Pairwise over Marginal. Scalar: one weight
-for all, at which the mean risk for P2's intruder is that of Pairwise, up to a standard
-error between fits. A record that is alone has risk 1 if its value is close.
-
-*Releases.* 20 data sets from each chain, with random numbers other than those that
-weights came from. Each chain is a fit of its own: a measure is taken of the 20 data sets
-of each, and the five values have a mean and a standard error.
-
-*Decisions.* A measure is positive where the finding holds. It is *seen* if its mean is
-more standard errors above 0 than the 97.5% point of Student's t with four degrees of
-freedom, *not seen* if it is as far below, and *undecided* between. With so many findings and files some are decided by chance: one in twenty, if
-nothing were true. A finding about the confidential file alone has no error, and is seen
-if its measure is above 0. Other files, other quarters, are not in these errors.
+Its rules, which were written before its results, are those of `households_rules`.
 """
 
+import warnings
+from pathlib import Path
 from typing import NamedTuple
 
+import arviz as az
+import households_rules as rules
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import statsmodels.api as sm
+from scipy import stats
 
 import pseudopost as pp
-import replication
-from companion import density, earner
-from replication import Finding, closer_than
+from companion import SEED, Study, density
+from replication import FITS, between_fits
 
-SHIFT, RADIUS = 1_000, 0.2
-KNOWN = {
-    "P1": ["gender", "age", "education", "marital", "earner"],
-    "P2": ["gender", "age", "region"],
-}
+DATA = Path(__file__).parents[2] / "data"
+QUARTERS = {"2016Q1": "ce2016q1", "2014Q1": "ce2014q1"}
+# Columns of the survey that no model sees.
+SURVEY = {"FINLWT21": "weight", "CID": "cluster", "CUTENURE": "tenure"}
+OWNERS = [1, 2, 3]  # with a mortgage, without, not known
+COLOURS = pp.plots.PALETTE | {"Lifted": "#997700"}
+NAMES = ("Unweighted", "Vector", "Marginal", "Pairwise", "Lifted", "Scalar")
+# An income that so many share is an atom.
+SHARED_BY = 10
 
 
-class Households(NamedTuple):
-    """A confidential file.
+# Files
+
+
+class File(NamedTuple):
+    """A confidential file, and what stands beside it.
 
     Attributes
     ----------
-    people : DataFrame, shape (n, ...)
-        Predictors.
-    y : ndarray, shape (n,)
-        Incomes, in dollars.
+    all : DataFrame
+        As read.
+    of : Households
+        Those with a positive income and a known place.
+    survey : DataFrame or None
+        Weight, cluster, tenure, and in 2014 whether a component was top-coded, of
+        these.
     """
 
-    people: pd.DataFrame
-    y: np.ndarray
+    all: pd.DataFrame
+    of: rules.Households
+    survey: pd.DataFrame | None
 
 
-def usable(people):
-    """Leave out who has no positive income, or whose place was suppressed."""
-    known = (people["region"] != "Suppressed") & (people["cbsa"] != "Suppressed")
-    people = people[(people["income"] > 0) & known].reset_index(drop=True)
-    for name in people.select_dtypes("category"):
-        people[name] = people[name].cat.remove_unused_categories()
-    return people
+def quarter(name, step=1):
+    """Read a quarter, or every so many-th row of it."""
+    path = DATA / f"{QUARTERS[name]}.csv.gz"
+    people = pp.datasets.read_consumer_expenditure(path)
+    survey = pd.read_csv(path, dtype={"CID": str}).rename(columns=SURVEY)
+    if "FINCBT_X" in survey:
+        survey["top-coded"] = survey["FINCBT_X"] == "T"
+    kept = survey.columns.intersection([*SURVEY.values(), "top-coded"])
+    both = pd.concat([people, survey[kept]], axis=1).iloc[::step]
+    known = rules.usable(both)
+    of = rules.Households(known[people.columns[1:]], known["income"].to_numpy())
+    return File(both[people.columns], of, known[kept])
 
 
-def risk(of, released, paper="P2", radius=RADIUS):
-    """Risk of every record for the intruder of a paper, over some releases."""
-    known = of.people[KNOWN[paper]]
-    return pp.identification_risk(of.y, released, radius, known, alone=1.0)
+def stand_in(seed=SEED, step=1):
+    """Make the stand-in, prepared in the same way."""
+    people = pp.datasets.consumer_expenditure(random_seed=seed).iloc[::step]
+    known = rules.usable(people)
+    of = rules.Households(known.drop(columns="income"), known["income"].to_numpy())
+    return File(people, of, None)
 
 
-def estimates(of, released):
-    """Mean, median, 90% quantile and coefficient of Earner 2, means over releases."""
-    released = np.atleast_2d(released)
-    return np.array(
-        [
-            released.mean(),
-            np.median(released, axis=1).mean(),
-            np.quantile(released, 0.9, axis=1).mean(),
-            earner(of.people, released)[0].mean(),
-        ]
+def shared(y, by=SHARED_BY):
+    """Say of each value whether so many records have it."""
+    _, place, count = np.unique(y, return_inverse=True, return_counts=True)
+    return count[place] >= by
+
+
+def left_by_regression(of, shift=rules.SHIFT):
+    """What one regression on all predictors leaves of the logarithms, shape (n,)."""
+    X = sm.add_constant(pd.get_dummies(of.people, drop_first=True, dtype=float))
+    X, log_y = X.to_numpy(), np.log(of.y + shift)
+    return log_y - X @ np.linalg.lstsq(X, log_y)[0]
+
+
+def described(file):
+    """Describe a file in numbers."""
+    income, y = file.all["income"], file.of.y
+    known = (file.all["region"] != "Suppressed") & (file.all["cbsa"] != "Suppressed")
+    return pd.Series(
+        {
+            "records": len(income),
+            "income 0 (%)": 100 * (income == 0).mean(),
+            "losses": (income < 0).sum(),
+            "place suppressed (%)": 100 * (~known).mean(),
+            "kept": len(y),
+            "mean": y.mean(),
+            "median": np.median(y),
+            "90% quantile": np.quantile(y, 0.9),
+            "largest": y.max(),
+            "up to 10,000 (%)": 100 * np.mean(y <= 10_000),
+            f"shared by {SHARED_BY} and more (%)": 100 * shared(y).mean(),
+            "multiples of 1,000 (%)": 100 * np.mean(y % 1000 == 0),
+            "residual sd of the logarithm": left_by_regression(file.of).std(),
+        }
     )
 
 
-def errors(of, released):
-    """Relative errors of the four estimates."""
-    true = estimates(of, of.y)
-    return estimates(of, released) / true - 1
+def shifts(of, values):
+    """What one regression leaves under several shifts: spread, tails, skewness."""
+    rows = {}
+    for shift in values:
+        left = left_by_regression(of, shift)
+        z = left / left.std()
+        rows[f"{shift:,}"] = {
+            "residual sd": left.std(),
+            "skewness": stats.skew(left),
+            "below -4 sd (%)": 100 * np.mean(z < -4),
+            "above 4 sd (%)": 100 * np.mean(z > 4),
+        }
+    return pd.DataFrame(rows).T.rename_axis("shift")
 
 
-def highest(values, share=0.01):
-    """Mean of the highest values, a share of them."""
-    return np.sort(values)[-max(1, round(share * len(values))) :].mean()
+def left_out(of):
+    """What the package leaves out of the design, and says when it does."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = pp.MixtureSynthesizer(of.y, of.people, 2, shift=rules.SHIFT)
+    return model.redundant, [str(each.message) for each in said]
 
 
-def spread(values):
-    """Interquartile range."""
-    return np.subtract(*np.quantile(values, [0.75, 0.25]))
+# Synthesizers
 
 
-def up(before, after, by=0.25):
-    """Number of records whose risk rises by more than that."""
-    return np.sum(after - before > by)
-
-
-def logs(released):
-    """Logarithms of shifted values, of a dollar at least."""
-    return np.log(np.maximum(released + SHIFT, 1))
-
-
-def peak(released):
-    """Highest density of the logarithms, by a kernel of sd .1, mean over releases."""
-    grid = np.linspace(np.log(2_000), np.log(500_000), 200)
-    return np.mean([density(file, grid, 0.1).max() for file in logs(released)])
-
-
-def widths(released):
-    """Width of the middle 95% of each record's released values, in logarithms."""
-    return np.subtract(*np.quantile(logs(released), [0.975, 0.025], axis=0))
-
-
-def in_intervals(of, released):
-    """How many of two estimates are in the combined 95% interval: mean and Earner 2."""
-    n = len(of.y)
-    own = [
-        (released.mean(axis=1), released.var(axis=1, ddof=1) / n),
-        earner(of.people, released),
-    ]
-    true = estimates(of, of.y)[[0, 3]]
-    found = [pp.combine_partially_synthetic(*each) for each in own]
-    return sum(each.low <= t <= each.high for each, t in zip(found, true, strict=True))
-
-
-def low_among_riskiest(of):
-    """Share of the riskiest 1% below the 97.5% quantile of income, above a half."""
-    alone = risk(of, of.y)
-    riskiest = np.argsort(-alone, kind="stable")[: round(0.01 * len(of.y))]
-    return np.mean(of.y[riskiest] < np.quantile(of.y, 0.975)) - 0.5
-
-
-def top_coded_risk(of):
-    """Share above .6 among the risks below the threshold of top-coding, above a half."""
-    threshold = np.quantile(of.y, 0.975)
-    found = risk(of, pp.top_code(of.y, threshold), "P1")
-    return np.mean(found[of.y <= threshold] > 0.6) - 0.5
-
-
-FINDINGS = [
-    Finding(
-        "Most of the riskiest 1% of the records are not in the right tail",
-        ("P1-Claim04", "P2-Claim34"),
-        (),
-        low_among_riskiest,
-    ),
-    Finding(
-        "Top-coding leaves most records below its threshold at a risk above .6",
-        ("P1-Claim25",),
-        (),
-        top_coded_risk,
-    ),
-    Finding(
-        "Synthesis alone more than halves the mean risk",
-        ("P2-Claim01",),
-        ("Unweighted",),
-        lambda of, u: risk(of, of.y).mean() / 2 - risk(of, u).mean(),
-    ),
-    Finding(
-        "Marginal weights lower the mean risk further",
-        ("P2-Claim01",),
-        ("Unweighted", "Marginal"),
-        lambda of, u, m: risk(of, u).mean() - risk(of, m).mean(),
-    ),
-    Finding(
-        "Vector weights lower the mean risk, for P1's intruder",
-        ("P1-Claim24",),
-        ("Unweighted", "Vector"),
-        lambda of, u, v: risk(of, u, "P1").mean() - risk(of, v, "P1").mean(),
-    ),
-    Finding(
-        "Vector weights lower the risk of the riskiest 1%, for P1's intruder",
-        ("P1-Claim24",),
-        ("Unweighted", "Vector"),
-        lambda of, u, v: highest(risk(of, u, "P1")) - highest(risk(of, v, "P1")),
-    ),
-    Finding(
-        "A smaller radius lowers the mean risk of a synthetic file",
-        ("P2-Claim30",),
-        ("Unweighted",),
-        lambda of, u: risk(of, u).mean() - risk(of, u, radius=0.1).mean(),
-    ),
-    Finding(
-        "Fewer risks rise by .25 under Marginal than between halves of a release",
-        ("P2-Claim02",),
-        ("Unweighted", "Marginal"),
-        lambda of, u, m: (
-            up(risk(of, u[: len(u) // 2]), risk(of, u[len(u) // 2 :]))
-            - up(risk(of, u[: len(u) // 2]), risk(of, m[len(m) // 2 :]))
-        ),
-    ),
-    Finding(
-        "Fewer records have a risk above .5 under Marginal than under Unweighted",
-        ("P2-Claim03",),
-        ("Unweighted", "Marginal"),
-        lambda of, u, m: np.sum(risk(of, u) > 0.5) - np.sum(risk(of, m) > 0.5),
-    ),
-    Finding(
-        "Risks vary less under Pairwise than under Marginal (interquartile range)",
-        ("P2-Claim04",),
-        ("Marginal", "Pairwise"),
-        lambda of, m, p: spread(risk(of, m)) - spread(risk(of, p)),
-    ),
-    Finding(
-        "Lifted weights, without pairs, do that too",
-        ("P2-Claim17",),
-        ("Marginal", "Lifted"),
-        lambda of, m, lifted: spread(risk(of, m)) - spread(risk(of, lifted)),
-    ),
-    Finding(
-        "The mean risks under Marginal and Pairwise differ by less than .01",
-        ("P2-Claim05",),
-        ("Marginal", "Pairwise"),
-        lambda of, m, p: closer_than(0.01, risk(of, m).mean() - risk(of, p).mean()),
-    ),
-    Finding(
-        "Unweighted keeps each of four estimates within 10%",
-        ("P2-Claim11",),
-        ("Unweighted",),
-        lambda of, u: closer_than(0.1, np.abs(errors(of, u)).max()),
-    ),
-    Finding(
-        "Marginal weights raise the median",
-        ("P2-Claim35",),
-        ("Marginal",),
-        lambda of, m: errors(of, m)[1],
-    ),
-    Finding(
-        "Marginal weights lower the 90% quantile",
-        ("P2-Claim35",),
-        ("Marginal",),
-        lambda of, m: -errors(of, m)[2],
-    ),
-    Finding(
-        "The 90% quantile is nearer to the data under Pairwise than under Marginal",
-        ("P2-Claim15", "P2-Claim38"),
-        ("Marginal", "Pairwise"),
-        lambda of, m, p: abs(errors(of, m)[2]) - abs(errors(of, p)[2]),
-    ),
-    Finding(
-        "At the same mean risk it is nearer still under a scalar weight",
-        ("P2-Claim39",),
-        ("Pairwise", "Scalar"),
-        lambda of, p, s: abs(errors(of, p)[2]) - abs(errors(of, s)[2]),
-    ),
-    Finding(
-        "Of two intervals under Pairwise at most one has the estimate of the data",
-        ("P2-Claim14",),
-        ("Pairwise",),
-        lambda of, p: 1.5 - in_intervals(of, p),
-    ),
-    Finding(
-        "Vector weights lower the main peak of the density",
-        ("P1-Claim21",),
-        ("Unweighted", "Vector"),
-        lambda of, u, v: peak(u) - peak(v),
-    ),
-    Finding(
-        "Vector weights spread the released values of a record more",
-        ("P1-Claim22",),
-        ("Unweighted", "Vector"),
-        lambda of, u, v: (widths(v) - widths(u)).mean(),
-    ),
-]
-
-
-def looked_for(of, released, warned=()):
-    """Look for all findings in one file, by :func:`replication.looked_for`.
+def study_of(of, sampling):
+    """Fit and release all six synthesizers, by the rules.
 
     Parameters
     ----------
     of : Households
-    released : dict of ndarray, shape (chains * m, n)
-        By synthesizer, m data sets of each chain in turn.
-    warned : collection of str
-        Synthesizers whose fits warn.
+    sampling : dict
+        ``draws`` and ``tune``.
+
+    Returns
+    -------
+    Study
+        Its files are 20 of each chain, chain after chain.
     """
-    by_chain = {name: np.split(z, replication.FITS) for name, z in released.items()}
-    return replication.looked_for(FINDINGS, of, by_chain, warned)
+    data = of.people.assign(income=of.y)
+    with warnings.catch_warnings():
+        # The chapter says which, by `left_out`.
+        warnings.filterwarnings("ignore", "left out of X")
+        s = Study(
+            data,
+            "income",
+            rules.KNOWN["P2"],
+            6,
+            shift=rules.SHIFT,
+            alone=1.0,
+            varying=["earner", "marital"],
+            random_seed=SEED,
+            **sampling,
+        )
+    release = {"n_datasets": 20 * FITS, "random_seed": SEED + 1}
+    s.add("Unweighted", **release)
+    at_risk = rules.risk(of, s.synthesize("Unweighted", 20), "P1")
+    known = {"patterns": of.people[rules.KNOWN["P2"]], "ball": "signed", "alone": 1.0}
+    marginal, pairwise = (
+        pp.pairwise_weights(of.y, order=order, **known) for order in (1, 2)
+    )
+    line = np.polynomial.Polynomial.fit(marginal, pairwise, 1).convert()
+    s.add("Vector", pp.marginal_weights(at_risk), **release)
+    s.add("Marginal", marginal, **release)
+    s.add("Pairwise", pairwise, **release)
+    lifted = pp.adjust_weights(marginal, line.coef[1], line.coef[0])
+    s.add("Lifted", lifted, **release)
+    by_fit = [rules.risk(of, z).mean() for z in np.split(s.z["Pairwise"], FITS)]
+    target, tolerance = np.mean(by_fit), between_fits(by_fit)
+    with warnings.catch_warnings():
+        # Of steps on the way, and of a target that was missed, which is told below.
+        warnings.simplefilter("ignore")
+        match = pp.match_scalar_weight(
+            s.model,
+            s.fits["Unweighted"],
+            risk=lambda z: rules.risk(of, z),
+            target=target,
+            tolerance=tolerance,
+            n_datasets=20 * FITS,
+        )
+    found = match.path.set_index("constant")["found"][match.constant]
+    print(
+        f"Scalar: {match.constant:.3f}, found in {len(match.path)} steps; mean risk "
+        f"{found:.4f}, of Pairwise {target:.4f} ± {tolerance:.4f}"
+    )
+    s.weights["Scalar"], s.fits["Scalar"] = match.weights, match.fit
+    s.z["Scalar"] = s.synthesize("Scalar", **release)
+    s.risk["Scalar"] = s.risk_of(s.z["Scalar"])
+    return s
+
+
+def warned(s):
+    """Synthesizers whose fits warn."""
+    return [name for name in NAMES if s.fits[name].attrs["not_converged"]]
+
+
+def convergence(s):
+    """How far the chains of each fit agree."""
+    rows = {}
+    for name in NAMES:
+        judged = s.fits[name]["label_invariant"].to_dataset()
+        stats = s.fits[name]["sample_stats"]
+        rows[name] = {
+            "mean weight": s.weights[name].mean(),
+            "smallest weight": s.weights[name].min(),
+            "draws a chain": judged.sizes["draw"],
+            "largest R-hat": max(float(v.max()) for v in az.rhat(judged).values()),
+            "smallest bulk ESS": min(
+                float(v.min()) for v in az.ess(judged, method="bulk").values()
+            ),
+            "components": stats["occupied"].mean().item(),
+        }
+    return pd.DataFrame(rows).T
+
+
+def of_chains(z, measure):
+    """Mean of a measure over the chains of a fit, and its standard error."""
+    values = [measure(each) for each in np.split(z, FITS)]
+    return np.mean(values), between_fits(values)
+
+
+def risks(of, s):
+    """Mean and highest risks for both intruders, with errors between chains."""
+    measures = {"mean": np.mean, "highest 1%": rules.highest}
+    table = {}
+    for paper in rules.KNOWN:
+        for label, measure in measures.items():
+            column = table.setdefault((f"{paper}'s intruder", label), {})
+            column["Data"] = f"{measure(rules.risk(of, of.y, paper)):.3f}"
+            for name in NAMES:
+                mean, error = of_chains(
+                    s.z[name],
+                    lambda z, m=measure, paper=paper: m(rules.risk(of, z, paper)),
+                )
+                column[name] = f"{mean:.3f} ± {error:.3f}"
+    return pd.DataFrame(table)
+
+
+def sampling_protects(file):
+    """Patterns of what intruders know, in the sample and among all households."""
+    rows = {}
+    for paper, known in rules.KNOWN.items():
+        groups = file.survey["weight"].groupby(
+            [file.of.people[name] for name in known], observed=True
+        )
+        size, stands_for = groups.size(), groups.sum()
+        rows[paper] = {
+            "patterns": len(size),
+            "of one record": (size == 1).sum(),
+            "smallest stands for": stands_for.min(),
+            "median stands for": stands_for.median(),
+        }
+    return pd.DataFrame(rows).T
+
+
+def as_top_coded(file, share=0.025):
+    """Where the Bureau's flags are, and where P1's imitation is."""
+    flagged, y = file.survey["top-coded"].to_numpy(), file.of.y
+    above = y > np.quantile(y, 1 - share)
+    return pd.Series(
+        {
+            "flagged (%)": 100 * flagged.mean(),
+            "flagged, of those above P1's threshold (%)": 100 * flagged[above].mean(),
+            "below P1's threshold, of the flagged (%)": 100 * (~above)[flagged].mean(),
+            "smallest income flagged": y[flagged].min(),
+        }
+    )
+
+
+# What the model makes of the file
+
+
+FEATURES = {
+    "up to 10,000 (%)": lambda z: 100 * np.mean(z <= 10_000, axis=1),
+    "median": lambda z: np.median(z, axis=1),
+    "mean": lambda z: z.mean(axis=1),
+    "90% quantile": lambda z: np.quantile(z, 0.9, axis=1),
+    "99% quantile": lambda z: np.quantile(z, 0.99, axis=1),
+    "largest": lambda z: z.max(axis=1),
+    f"shared by {SHARED_BY} and more (%)": lambda z: np.array(
+        [100 * shared(np.round(each)).mean() for each in z]
+    ),
+    "multiples of 1,000 (%)": lambda z: 100 * np.mean(np.round(z) % 1000 == 0, axis=1),
+}
+
+
+def predictive_check(files, released):
+    """Features of files, and of synthetic ones: means, and the middle 95%.
+
+    Released values are rounded to a dollar, as those of the files are.
+    """
+    table = {}
+    for name, file in files.items():
+        for feature, f in FEATURES.items():
+            values = f(released[name])
+            low, high = np.quantile(values, [0.025, 0.975])
+            table.setdefault((name, "data"), {})[feature] = (
+                f"{f(file.of.y[None])[0]:,.1f}"
+            )
+            table.setdefault((name, "Unweighted"), {})[feature] = (
+                f"{values.mean():,.1f} ({low:,.1f} to {high:,.1f})"
+            )
+    return pd.DataFrame(table)
+
+
+# Estimates for all households
+
+
+def weighted_quantile(values, weights, level):
+    """Smallest value that so large a part of the weights is at or below."""
+    order = np.argsort(values, kind="stable")
+    part = np.cumsum(weights[order]) / weights.sum()
+    return values[order][np.searchsorted(part, level)]
+
+
+def regressed(y, X, survey):
+    """Weighted least squares, with the clusters of the survey in the errors.
+
+    Returns
+    -------
+    coefficients, variances : ndarray, shape (columns,)
+    """
+    groups = pd.factorize(survey["cluster"])[0]
+    fit = sm.WLS(y, X, weights=survey["weight"].to_numpy()).fit(
+        cov_type="cluster", cov_kwds={"groups": groups}
+    )
+    return fit.params, np.diag(fit.cov_params())
+
+
+def estimates(file, y):
+    """Four estimates for all households, and their variances.
+
+    Mean income; percentage of households below half of the median; coefficient of not
+    earning, on region, urban and earner; and the difference in the share of owners, in
+    points, between incomes above and below the median.
+    """
+    survey, people = file.survey, file.of.people
+    one = np.ones((len(y), 1))
+    median = weighted_quantile(y, survey["weight"].to_numpy(), 0.5)
+    X = pd.get_dummies(
+        people[["region", "urban", "earner"]], drop_first=True, dtype=float
+    )
+    earns = 1 + X.columns.get_loc("earner_Not an earner")
+    owner = survey["tenure"].isin(OWNERS).to_numpy()
+    above = sm.add_constant((y > median).astype(float))
+    found = {
+        "mean income (1,000 dollars)": (y / 1000, one, 0),
+        "below half of the median (%)": (100.0 * (y < median / 2), one, 0),
+        "not an earner (1,000 dollars)": (
+            y / 1000,
+            sm.add_constant(X).to_numpy(),
+            earns,
+        ),
+        "owners, above less below the median (points)": (100.0 * owner, above, 1),
+    }
+    return {
+        name: tuple(each[k] for each in regressed(values, X, survey))
+        for name, (values, X, k) in found.items()
+    }
+
+
+def intervals(file, s, step=5):
+    """Estimates with 95% intervals: of the data, and of every fifth file of a release.
+
+    Returns
+    -------
+    dict of dict of tuple
+        By estimate and name: estimate, low and high.
+    """
+    half = stats.norm.ppf(0.975)
+    found = {
+        name: {"Data": (value, value - half * v**0.5, value + half * v**0.5)}
+        for name, (value, v) in estimates(file, file.of.y).items()
+    }
+    for name in NAMES:
+        each = [estimates(file, z) for z in s.z[name][::step]]
+        for label, of_data in found.items():
+            values, variances = np.transpose([one[label] for one in each])
+            combined = pp.combine_partially_synthetic(values, variances)
+            of_data[name] = combined.estimate, combined.low, combined.high
+    return found
+
+
+def owners(file, y, groups=10):
+    """Share of owners in tenths of the income, of all households."""
+    weight = file.survey["weight"].to_numpy()
+    owner = file.survey["tenure"].isin(OWNERS).to_numpy()
+    order = np.argsort(y, kind="stable")
+    part = np.minimum(
+        (np.cumsum(weight[order]) / weight.sum() * groups).astype(int), groups - 1
+    )
+    sums = np.bincount(part, weight[order], groups)
+    return np.bincount(part, (weight * owner)[order], groups) / sums
+
+
+# Figures
+
+
+def draw_files(files):
+    """Incomes of the files, and how often the most frequent ones occur."""
+    _, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
+    grid = np.linspace(np.log(1_000), np.log(600_000), 300)
+    for (name, file), style in zip(files.items(), ("-", "--", ":"), strict=True):
+        logs = np.log(file.of.y + rules.SHIFT)
+        left.plot(np.exp(grid), density(logs, grid, 0.08), style, label=name)
+        count = np.sort(np.unique(file.of.y, return_counts=True)[1])[::-1][:60]
+        right.plot(np.arange(1, len(count) + 1), count, style, label=name)
+    left.set(
+        xscale="log",
+        xlabel="Income and 1,000 dollars",
+        ylabel="Density of the logarithm",
+    )
+    right.set(xlabel="Rank of an income by frequency", ylabel="Records", ylim=0)
+    left.legend()
+
+
+def draw_weights(of, s):
+    """Weights by income, of those that differ by record."""
+    names = ("Vector", "Marginal", "Pairwise")
+    _, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained", sharey=True)
+    for ax, name in zip(axes, names, strict=True):
+        ax.scatter(
+            of.y,
+            s.weights[name],
+            s=5,
+            linewidth=0,
+            alpha=0.5,
+            color=COLOURS[name],
+            rasterized=True,
+        )
+        ax.set(title=name, xscale="log", xlabel="Income (dollars)", ylim=(-0.03, 1.03))
+    axes[0].set_ylabel("Weight")
+
+
+def draw_risks(files, studies):
+    """Risks of the records of each quarter for P2's intruder."""
+    _, axes = plt.subplots(
+        len(files), 1, figsize=(9, 3 * len(files)), layout="constrained", sharex=True
+    )
+    for ax, (name, file) in zip(np.atleast_1d(axes), files.items(), strict=True):
+        samples = {"Data": rules.risk(file.of, file.of.y)} | studies[name].risk
+        pp.plots.violins(
+            {each: samples[each] for each in ("Data", *NAMES)}, ylabel="Risk", ax=ax
+        )
+        ax.set_title(name)
+
+
+def draw_estimates(found):
+    """Estimates for all households, in the data and the releases."""
+    _, axes = plt.subplots(2, 2, figsize=(10, 6), layout="constrained")
+    for ax, (name, table) in zip(axes.flat, found.items(), strict=True):
+        pp.plots.intervals(table, xlabel=name[0].upper() + name[1:], ax=ax)
+
+
+def draw_owners(file, s):
+    """Share of owners by tenth of the income."""
+    _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    tenths = np.arange(1, 11)
+    ax.plot(
+        tenths, 100 * owners(file, file.of.y), "o-", color=COLOURS["Data"], label="Data"
+    )
+    for name, marker in (("Unweighted", "s"), ("Marginal", "^"), ("Pairwise", "v")):
+        curve = np.mean([owners(file, z) for z in s.z[name]], axis=0)
+        ax.plot(tenths, 100 * curve, marker=marker, color=COLOURS[name], label=name)
+    ax.set(
+        xlabel="Tenth of the income", ylabel="Owners (%)", xticks=tenths, ylim=(0, 100)
+    )
+    ax.legend()
+
+
+# Numbers for the text
+
+
+def file_numbers(files):
+    """What the text says of the files."""
+    short = {"2016Q1": "16", "2014Q1": "14", "stand-in": "in"}
+    labels = {
+        "records": "records",
+        "income 0 (%)": "zeros",
+        "losses": "losses",
+        "place suppressed (%)": "suppressed",
+        "kept": "kept",
+        "up to 10,000 (%)": "low",
+        f"shared by {SHARED_BY} and more (%)": "atoms",
+        "multiples of 1,000 (%)": "round",
+        "residual sd of the logarithm": "residual",
+    }
+    return {
+        f"{label}-{short[name]}": described(file)[row]
+        for name, file in files.items()
+        for row, label in labels.items()
+    }

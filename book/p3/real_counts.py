@@ -205,44 +205,6 @@ def rows_and_persons(y, plan, found):
     ).T
 
 
-# Findings
-
-
-def table_of(found):
-    """Decisions and measures of all files, side by side."""
-    return pd.DataFrame(
-        {
-            name: table["decision"]
-            + [
-                f" ({measure:.3f} ± {error:.3f})"
-                for measure, error in zip(
-                    table["measure"], table["standard error"], strict=True
-                )
-            ]
-            for name, table in found.items()
-        }
-    )
-
-
-def for_ledger(found):
-    """Say of each row of the ledger what was found of it on the visits.
-
-    Parameters
-    ----------
-    found : dict of DataFrame
-        By file, as of `counts_rules.looked_for`.
-    """
-    said = {}
-    for finding in counts_rules.FINDINGS:
-        decisions = ", ".join(
-            f"{found[name].loc[finding.name, 'decision']} {where}"
-            for name, where in WHERE.items()
-        )
-        for row in finding.rows:
-            said.setdefault(row, []).append(f"{finding.name}: {decisions}")
-    return {row: "; ".join(lines) for row, lines in said.items()}
-
-
 # The question of the experiment
 
 
@@ -438,17 +400,6 @@ def person_numbers(table):
             ("distance", "distance"),
             ("effect", "free over 95%"),
         )
-    }
-
-
-def finding_numbers(found):
-    """How many findings were decided how."""
-    return {
-        f"{decision.replace(' ', '-')}-{file.replace(' ', '-')}": int(
-            (table["decision"] == decision).sum()
-        )
-        for file, table in found.items()
-        for decision in ("seen", "not seen", "undecided")
     }
 
 

@@ -1,178 +1,257 @@
+from types import SimpleNamespace
+
+import households_rules as rules
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-import real_households as rules
-import replication
-from companion import LEDGER
-from scipy import stats
+import real_households as study
+import statsmodels.api as sm
+from replication import FITS
 
 import pseudopost as pp
 
-NAMES = ["Unweighted", "Vector", "Marginal", "Pairwise", "Lifted", "Scalar"]
+MEDIAN = 50_000
 
 
 @pytest.fixture(scope="module")
-def of():
-    people = pp.datasets.consumer_expenditure(n=1200, random_seed=1)
-    people = rules.usable(people)
-    return rules.Households(people.drop(columns="income"), people["income"].to_numpy())
-
-
-def blurred(of, sd, seed, files=replication.FITS * 4, median=0.0):
-    "Incomes times a factor, another in each file."
-    rng = np.random.default_rng(seed)
-    return of.y * np.exp(rng.normal(median, sd, (files, len(of.y))))
-
-
-def test_rows_of_the_ledger_are_those_of_papers_1_and_2():
-    rows = [row for finding in rules.FINDINGS for row in finding.rows]
-    assert set(rows) <= set(pd.read_csv(LEDGER)["id"])
-    assert all(row.startswith(("P1-", "P2-")) for row in rows)
-    names = [finding.name for finding in rules.FINDINGS]
-    assert len(set(names)) == len(names) == 20
-    assert {name for finding in rules.FINDINGS for name in finding.needs} == {*NAMES}
-
-
-def test_zeros_losses_and_suppressed_places_are_left_out():
-    people = pd.DataFrame(
+def file():
+    "A made-up quarter of 600 households, in 20 clusters of two weights."
+    rng = np.random.default_rng(1)
+    stand_in = study.stand_in(step=10)
+    n = len(stand_in.of.y)
+    survey = pd.DataFrame(
         {
-            "income": [5.0, 0.0, -1.0, 7.0, 8.0],
-            "region": pd.Categorical(["West", "West", "West", "Suppressed", "South"]),
-            "cbsa": pd.Categorical(["Large", "Large", "Large", "Large", "Suppressed"]),
+            "weight": rng.choice([10_000.0, 30_000.0], n),
+            "cluster": rng.integers(20, size=n).astype(str),
+            "tenure": rng.choice([1, 2, 4, 5], n),
+            "top-coded": stand_in.of.y > 100_000,
         }
     )
-    kept = rules.usable(people)
-    assert kept["income"].to_list() == [5.0]
-    assert [*kept["region"].cat.categories] == ["West"]
-    assert [*kept.index] == [0]
+    return stand_in._replace(survey=survey)
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ([1, 2, 1, 2, 1], "seen"),
-        ([-1, -2, -1, -2, -1], "not seen"),
-        ([1, -1, 1, -1, 1], "undecided"),
-        ([0, 0, 0, 0, 0], "undecided"),
-        ([3, 3, 3, 3, 3], "seen"),
-    ],
-)
-def test_decision(values, said):
-    assert replication.decided(values) == said
+def blurred(y, sd, seed, m=2 * FITS):
+    "Incomes times a factor, another in each file."
+    return y * np.exp(np.random.default_rng(seed).normal(0, sd, (m, len(y))))
 
 
-def test_one_decision_in_twenty_is_chance_where_nothing_is_true():
-    values = np.random.default_rng(1).normal(size=(4000, replication.FITS))
-    wrong = np.mean([replication.decided(each) != "undecided" for each in values])
-    assert wrong == pytest.approx(0.05, abs=0.015)
+@pytest.fixture(scope="module")
+def released(file):
+    "Releases in place of fits, each more blurred than the one before."
+    y = file.of.y
+    z = {name: blurred(y, 0.1 * (k + 1), k) for k, name in enumerate(study.NAMES)}
+    weights = {name: np.full(len(y), 1 - 0.1 * k) for k, name in enumerate(z)}
+    risk = {name: rules.risk(file.of, each) for name, each in z.items()}
+    return SimpleNamespace(z=z, weights=weights, risk=risk)
 
 
-def test_the_limit_is_that_of_a_t_test():
-    values = np.random.default_rng(2).normal(0.8, 1, (300, replication.FITS))
-    p = stats.ttest_1samp(values, 0, axis=1).pvalue
-    decided = [replication.decided(each) != "undecided" for each in values]
-    np.testing.assert_array_equal(decided, p < 0.05)
+@pytest.mark.parametrize("name", study.QUARTERS)
+class TestQuarter:
+    def test_rows_stay_together(self, name):
+        quarter = study.quarter(name)
+        people, y = quarter.of
+        assert len(people) == len(y) == len(quarter.survey)
+        assert (y > 0).all()
+        assert "income" not in people
+        assert not (people == "Suppressed").any(axis=None)
+        # Each kept household has the weight that stands in its row of the file.
+        raw = pd.read_csv(study.DATA / f"{study.QUARTERS[name]}.csv.gz")
+        kept = (quarter.all["income"] > 0) & (quarter.all["region"] != "Suppressed")
+        kept &= quarter.all["cbsa"] != "Suppressed"
+        np.testing.assert_array_equal(quarter.survey["weight"], raw["FINLWT21"][kept])
+        np.testing.assert_array_equal(y, raw["FINCBTAX"][kept])
+        assert quarter.survey["tenure"].isin(range(1, 7)).all()
+
+    def test_every_so_many_rows(self, name):
+        some = study.quarter(name, step=11)
+        assert len(some.all) == len(range(0, len(study.quarter(name).all), 11))
+        assert len(some.of.y) == len(some.survey)
 
 
-def measured(of, name, *releases):
-    [finding] = [each for each in rules.FINDINGS if each.name.startswith(name)]
-    return finding.measure(of, *releases)
+def test_only_2014_has_flags():
+    flagged = [("top-coded" in study.quarter(q).survey) for q in ("2016Q1", "2014Q1")]
+    assert flagged == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("name", "less"),
-    [
-        ("Marginal weights lower the mean risk", False),
-        ("Vector weights lower the mean risk", False),
-        ("Vector weights lower the risk of the riskiest", False),
-        ("Fewer records have a risk above .5", False),
-        ("Vector weights lower the main peak", False),
-        ("Vector weights spread", False),
-        ("The 90% quantile is nearer", True),
-        ("At the same mean risk it is nearer", True),
-    ],
-)
-def test_comparisons_turn_with_their_synthesizers(of, name, less):
-    "A file that is blurred more has lower risks, lower peaks, and more error."
-    sharp, blunt = blurred(of, 0.2, 1), blurred(of, 0.8, 2)
-    there, back = measured(of, name, sharp, blunt), measured(of, name, blunt, sharp)
-    assert (there > 0 > back) != less
-    assert there == pytest.approx(-back)
+def test_shared_values():
+    y = np.array([5.0] * 10 + [6.0] * 9 + [7.0])
+    np.testing.assert_array_equal(study.shared(y), y == 5)
 
 
-def test_comparisons_of_spread(of):
-    narrow, wide = blurred(of, 2.0, 1), blurred(of, 0.3, 2)
-    for name in ("Risks vary less", "Lifted weights"):
-        assert measured(of, name, wide, narrow) > 0 > measured(of, name, narrow, wide)
+def test_description(file):
+    found = study.described(file)
+    assert found["records"] == 621
+    assert found["kept"] == len(file.of.y)
+    assert found["median"] == np.median(file.of.y)
+    # One regression of all predictors, as statsmodels does it.
+    X = sm.add_constant(pd.get_dummies(file.of.people, drop_first=True, dtype=float))
+    fit = sm.OLS(np.log(file.of.y + rules.SHIFT), X).fit()
+    assert found["residual sd of the logarithm"] == pytest.approx(fit.resid.std(ddof=0))
 
 
-def test_levels(of):
-    name = "Synthesis alone more than halves"
-    assert measured(of, name, blurred(of, 1.0, 1)) > 0
-    assert measured(of, name, blurred(of, 0.05, 1)) < 0
-    name = "Unweighted keeps each of four"
-    assert measured(of, name, np.tile(of.y, (4, 1))) == pytest.approx(0.1)
-    assert measured(of, name, np.tile(0.8 * of.y, (4, 1))) == pytest.approx(-0.1)
-    for name, factor in (
-        ("Marginal weights raise", 1.2),
-        ("Marginal weights lower the 90%", 0.8),
-    ):
-        assert measured(of, name, factor * of.y[None]) == pytest.approx(0.2)
-        assert measured(of, name, of.y[None] / factor) < 0
-    name = "A smaller radius lowers"
-    assert measured(of, name, blurred(of, 0.5, 1)) > 0
-    # All balls have their own value, and fewer others if they are small.
-    assert measured(of, name, of.y[None]) < 0
-    name = "The mean risks under"
-    same = blurred(of, 0.5, 1)
-    assert measured(of, name, same, same) == 0.01
-    assert measured(of, name, same, blurred(of, 0.1, 1)) < 0
+def test_a_larger_shift_takes_off_the_lower_tail(file):
+    table = study.shifts(file.of, (1, 1000, 10_000))
+    assert table.index.to_list() == ["1", "1,000", "10,000"]
+    assert table["residual sd"].is_monotonic_decreasing
+    assert table["skewness"].is_monotonic_increasing
+    assert table.loc["1,000", "residual sd"] == pytest.approx(
+        study.left_by_regression(file.of).std()
+    )
 
 
-def test_rises_are_counted_against_chance(of):
-    name = "Fewer risks rise by .25"
-    sharp, blunt = blurred(of, 0.2, 1), blurred(of, 2.0, 2)
-    assert measured(of, name, blunt, sharp) < 0 < measured(of, name, sharp, blunt)
+def test_what_is_left_out():
+    redundant, said = study.left_out(study.quarter("2016Q1", step=20).of)
+    assert "urban_type=Rural" in redundant
+    assert "urban_type=Rural" in said[0]
 
 
-def test_intervals(of):
-    "Of the mean and the coefficient: both from draws of the data, none far off."
-    rng = np.random.default_rng(1)
-    near = of.y * np.exp(rng.normal(0, 0.01, (20, len(of.y))))
-    assert rules.in_intervals(of, near) == 2
-    assert rules.in_intervals(of, 2 * near) == 0
-    name = "Of two intervals"
-    assert measured(of, name, near) == -0.5
-    assert measured(of, name, 2 * near) == 1.5
-
-
-def test_what_is_about_the_file_alone(of):
-    low = measured(of, "Most of the riskiest")
-    found = rules.risk(of, of.y)
-    order = np.argsort(-found, kind="stable")[: round(0.01 * len(of.y))]
-    assert low == np.mean(of.y[order] < np.quantile(of.y, 0.975)) - 0.5
-    # Equal incomes, so that nobody is outside anybody's ball.
-    equal = of._replace(y=np.full(len(of.y), 1000.0))
-    assert measured(of, "Top-coding leaves most") > measured(equal, "Top-coding leaves")
-
-
-def test_table(of):
-    released = {name: blurred(of, 0.3, seed) for seed, name in enumerate(NAMES)}
-    table = rules.looked_for(of, released, warned=["Vector"])
-    assert [*table.index] == [finding.name for finding in rules.FINDINGS]
-    assert set(table["decision"]) <= {"seen", "not seen", "undecided"}
-    for finding in rules.FINDINGS:
-        row = table.loc[finding.name]
-        if not finding.needs:
-            assert np.isnan(row["standard error"])
-            assert row["decision"] == ("seen" if row["measure"] > 0 else "not seen")
-        elif "Vector" in finding.needs:
-            assert row["decision"] == "undecided"
-    name = "Marginal weights lower the 90% quantile"
-    by_chain = [
-        -rules.errors(of, z)[2]
-        for z in np.split(released["Marginal"], replication.FITS)
+def test_risks_are_those_of_the_rules(file, released):
+    table = study.risks(file.of, released)
+    own = rules.risk(file.of, file.of.y, "P1")
+    assert table.loc["Data", ("P1's intruder", "mean")] == f"{own.mean():.3f}"
+    values = [
+        rules.risk(file.of, z).mean() for z in np.split(released.z["Scalar"], FITS)
     ]
-    assert table.loc[name, "measure"] == pytest.approx(np.mean(by_chain))
-    expected = np.std(by_chain, ddof=1) / np.sqrt(replication.FITS)
-    assert table.loc[name, "standard error"] == pytest.approx(expected)
+    error = np.std(values, ddof=1) / np.sqrt(FITS)
+    assert table.loc["Scalar", ("P2's intruder", "mean")] == (
+        f"{np.mean(values):.3f} ± {error:.3f}"
+    )
+
+
+def test_patterns_stand_for_households(file):
+    table = study.sampling_protects(file)
+    groups = file.of.people.groupby(rules.KNOWN["P2"], observed=True)
+    assert table.loc["P2", "patterns"] == groups.ngroups
+    assert table.loc["P1", "of one record"] > 0
+    smallest = min(file.survey.loc[rows.index, "weight"].sum() for _, rows in groups)
+    assert table.loc["P2", "smallest stands for"] == smallest
+
+
+def test_flags_and_the_imitation(file):
+    found = study.as_top_coded(file, share=0.025)
+    y = file.of.y
+    assert found["flagged (%)"] == pytest.approx(100 * np.mean(y > 100_000))
+    assert found["flagged, of those above P1's threshold (%)"] == 100
+    assert found["smallest income flagged"] == y[y > 100_000].min()
+    below = np.mean(y[y > 100_000] <= np.quantile(y, 0.975))
+    assert found["below P1's threshold, of the flagged (%)"] == pytest.approx(
+        100 * below
+    )
+
+
+def test_predictive_check(file):
+    z = np.tile(file.of.y, (4, 1))
+    table = study.predictive_check({"made": file}, {"made": z})
+    data, model = table["made", "data"], table["made", "Unweighted"]
+    for feature in study.FEATURES:
+        assert model[feature].split(" (")[0] == data[feature]
+    # Half a dollar more on every value, and no atom is lost by rounding.
+    again = study.predictive_check({"made": file}, {"made": z + 0.4})
+    atoms = f"shared by {study.SHARED_BY} and more (%)"
+    assert again.loc[atoms, ("made", "Unweighted")] == model[atoms]
+
+
+def test_weighted_quantile():
+    values, weights = np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0])
+    levels = {0.2: 1, 0.25: 1, 0.26: 2, 0.75: 2, 0.76: 3, 1.0: 3}
+    for level, value in levels.items():
+        assert study.weighted_quantile(values, weights, level) == value
+
+
+class TestEstimates:
+    def test_mean_and_its_error_by_hand(self, file):
+        "Linearised, with clusters drawn with replacement: sums of weighted residuals."
+        value, variance = study.estimates(file, file.of.y)[
+            "mean income (1,000 dollars)"
+        ]
+        weight, y = file.survey["weight"], file.of.y / 1000
+        mean = np.average(y, weights=weight)
+        assert value == pytest.approx(mean)
+        totals = (weight * (y - mean)).groupby(file.survey["cluster"]).sum()
+        G, n = len(totals), len(y)
+        small = G / (G - 1) * (n - 1) / (n - 1)
+        expected = small * (totals**2).sum() / weight.sum() ** 2
+        assert variance == pytest.approx(expected)
+
+    def test_shares(self, file):
+        found = study.estimates(file, file.of.y)
+        weight, y = file.survey["weight"].to_numpy(), file.of.y
+        median = study.weighted_quantile(y, weight, 0.5)
+        poor = np.average(100 * (y < median / 2), weights=weight)
+        assert found["below half of the median (%)"][0] == pytest.approx(poor)
+        owner, above = file.survey["tenure"] <= 3, y > median
+        points = 100 * (
+            np.average(owner[above], weights=weight[above])
+            - np.average(owner[~above], weights=weight[~above])
+        )
+        label = "owners, above less below the median (points)"
+        assert found[label][0] == pytest.approx(points)
+
+    def test_coefficient_is_that_of_the_book(self, file):
+        "With equal weights it is the regression that the other chapters use."
+        from companion import earner
+
+        equal = file._replace(survey=file.survey.assign(weight=1.0))
+        coefficient = study.estimates(equal, file.of.y)["not an earner (1,000 dollars)"]
+        expected, _ = earner(file.of.people, file.of.y)
+        assert 1000 * coefficient[0] == pytest.approx(expected)
+
+    def test_intervals_combine_files(self, file, released):
+        found = study.intervals(file, released, step=5)
+        assert len(found) == 4
+        for of_data in found.values():
+            assert [*of_data] == ["Data", *study.NAMES]
+            assert all(low < value < high for value, low, high in of_data.values())
+        label = "mean income (1,000 dollars)"
+        each = [study.estimates(file, z)[label] for z in released.z["Vector"][::5]]
+        combined = pp.combine_partially_synthetic(*np.transpose(each))
+        assert found[label]["Vector"][0] == pytest.approx(combined.estimate)
+
+
+def test_owners_by_tenths(file):
+    survey = file.survey.assign(weight=1.0)
+    equal = file._replace(survey=survey)
+    found = study.owners(equal, file.of.y)
+    assert len(found) == 10
+    order = np.argsort(file.of.y, kind="stable")
+    owner = survey["tenure"].isin(study.OWNERS).to_numpy()[order]
+    assert found[0] == pytest.approx(owner[: len(owner) // 10].mean(), abs=0.02)
+    # A release of other values in the same order gives the same curve.
+    np.testing.assert_allclose(study.owners(equal, 2 * file.of.y), found)
+
+
+def test_figures(file, released):
+    for draw, given, axes in (
+        (study.draw_files, (dict.fromkeys("abc", file),), 2),
+        (study.draw_weights, (file.of, released), 3),
+        (study.draw_risks, ({"a": file}, {"a": released}), 1),
+        (study.draw_estimates, (study.intervals(file, released),), 4),
+        (study.draw_owners, (file, released), 1),
+    ):
+        draw(*given)
+        assert len(plt.gcf().axes) == axes
+        plt.close("all")
+
+
+def test_numbers_of_the_text(file):
+    found = study.file_numbers({"2016Q1": file, "stand-in": file})
+    assert found["kept-16"] == found["kept-in"] == len(file.of.y)
+
+
+@pytest.mark.slow
+def test_six_synthesizers_by_the_rules(capsys):
+    of = study.stand_in(step=40).of
+    s = study.study_of(of, {"draws": 20, "tune": 20})
+    assert [*s.z] == [*study.NAMES]
+    assert all(z.shape == (20 * FITS, len(of.y)) for z in s.z.values())
+    assert (s.weights["Unweighted"] == 1).all()
+    assert len(set(s.weights["Scalar"])) == 1
+    assert (s.weights["Pairwise"] >= s.weights["Marginal"] - 1e-12).all()
+    assert np.corrcoef(s.weights["Lifted"], s.weights["Marginal"])[0, 1] > 0.999
+    own = 1 - rules.risk(of, s.synthesize("Unweighted", 20), "P1")
+    np.testing.assert_allclose(s.weights["Vector"], own)
+    assert "Scalar: " in capsys.readouterr().out
+    table = study.convergence(s)
+    assert (table["draws a chain"] == 20).all()
+    assert set(study.warned(s)) <= set(study.NAMES)
