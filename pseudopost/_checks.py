@@ -25,9 +25,23 @@ def as_array(values, name, bools=True):
     try:
         array, whole = _floats(values, bools)
     except (OverflowError, TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers; got {quoted(values)}") from None
+        raise ValueError(f"{name} must be numbers; {_none(values, bools)}") from None
     _check_exact(whole, name)
     return array
+
+
+def _none(values, bools):
+    """Say which of the records has no number, or else what was given."""
+    several = isinstance(values, (list, tuple)) or getattr(values, "ndim", 0) == 1
+    for record, value in enumerate(values if several else ()):
+        if isinstance(value, (list, tuple, np.ndarray)):
+            break
+        try:
+            _number(value, bools)
+        except (OverflowError, TypeError):
+            value = value.item() if isinstance(value, np.generic) else value
+            return f"record {record} has {quoted(value)}"
+    return f"got {quoted(values)}"
 
 
 def _floats(values, bools):
@@ -211,8 +225,8 @@ def aligned(values, name, labels, other):
     if not (same and own.is_unique and labels.is_unique):
         raise ValueError(
             f"{name} must have the labels of {other}, each of them once or all in the "
-            f"same order; they begin with {quoted(list(own[:3]))} and "
-            f"{quoted(list(labels[:3]))}"
+            f"same order; there are {len(own)} and {len(labels)}, which begin with "
+            f"{quoted(list(own[:3]))} and {quoted(list(labels[:3]))}"
         )
     order = own.get_indexer(labels)
     if isinstance(values, xr.DataArray):

@@ -40,7 +40,9 @@ def problems(fit, group):
         found.setdefault(_told(values, name, at), []).append(problem)
 
     if values.sizes["chain"] > 1:
-        rhat, *where = _worst(az.rhat(values), np.argmax)
+        with np.errstate(invalid="ignore"):  # of a constant it is NaN
+            rhat = az.rhat(values)
+        rhat, *where = _worst(rhat, np.argmax)
         if not rhat <= MAX_RHAT:
             add(*where, f"R-hat {rhat:.3f} above {MAX_RHAT}")
     wanted = MIN_ESS_PER_CHAIN * values.sizes["chain"]

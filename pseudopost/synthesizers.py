@@ -479,7 +479,7 @@ class Synthesizer(ABC):
         near = Fit.of(xr.DataTree.from_dict(groups))
         near.attrs = {**fit.attrs, "k_hat": k_hat, "resampling_seed": seed}
         near.attrs.pop("synthesis_seeds", None)
-        near.attrs["not_converged"] = convergence.problems(near, self.judged_group)
+        near.attrs["not_converged"] = self._problems(near)
         _warn_of(near)
         return near
 
@@ -506,9 +506,16 @@ class Synthesizer(ABC):
             "model": self._mark(settings["random_seed"]),
             **settings,
             **{f"{name}_version": number for name, number in VERSIONS.items()},
-            "not_converged": convergence.problems(fit, self.judged_group),
+            "not_converged": self._problems(fit),
         }
         return fit
+
+    def _problems(self, fit):
+        """Say what is wrong with a fit, and from what, if it has learned nothing."""
+        problems = convergence.problems(fit, self.judged_group)
+        if problems and not fit["constant_data"]["weights"].any():
+            return f"all weights are 0, so this is the prior; {problems}"
+        return problems
 
     def log_likelihood(self, fit):
         """Unweighted log-likelihood of every record under every draw of `fit`.

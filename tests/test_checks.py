@@ -132,6 +132,25 @@ def test_what_is_taken_as_a_number(given, expected):
 @pytest.mark.parametrize(
     "given",
     [
+        [1, 2, "unknown"],
+        (1.5, None, "unknown"),
+        np.array(["1", "2", "unknown"], dtype=object)[2:].repeat(3),
+        np.array(["unknown", "unknown", "unknown"]),
+        pd.Series([1, 2, "unknown"], ["a", "b", "c"]),
+    ],
+    ids=repr,
+)
+def test_a_record_without_a_number_is_named(given):
+    first = next(k for k, value in enumerate(given) if value == "unknown")
+    with pytest.raises(
+        ValueError, match=f"^y must be numbers; record {first} has 'unk"
+    ):
+        as_array(given, "y")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
         [True, False],
         np.array([True, False]),
         np.array([1, True], dtype=object),

@@ -392,7 +392,7 @@ BAD_WEIGHTS = {
         "weights must be finite; record 0 has nan",
     ),
     "infinite": ([np.inf, 1, 1], "weights must be finite; record 0 has inf"),
-    "strings": (["one", "1", "1"], "weights must be numbers; got ['one', '1', '1']"),
+    "strings": (["one", "1", "1"], "weights must be numbers; record 0 has 'one'"),
 }
 
 

@@ -160,7 +160,7 @@ def test_a_number_is_not_fitted_as_the_level_that_looks_like_it():
         ({"y": [3, np.nan, 1]}, "y must be finite; record 1 has nan"),
         ({"y": [3, 2, np.inf]}, "y must be finite; record 2 has inf"),
         ({"y": [3, None, 1]}, "y must be finite; record 1 has nan"),
-        ({"y": ["a", "b", "c"]}, "y must be numbers; got ['a', 'b', 'c']"),
+        ({"y": ["a", "b", "c"]}, "y must be numbers; record 0 has 'a'"),
         (
             {"y": [3, 0, 1]},
             "y + shift must be above 0; record 1 has 0 + 0: choose a shift above 0",

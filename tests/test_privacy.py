@@ -183,7 +183,7 @@ class TestWeightsArgument:
             ([1, 1, np.inf], "weights must be finite; record 2 has inf"),
             ([], "weights must hold one value per record; got shape (0,)"),
             (0.5, "weights must hold one value per record; got shape ()"),
-            (["a", "b", "c"], "weights must be numbers; got ['a', 'b', 'c']"),
+            (["a", "b", "c"], "weights must be numbers; record 0 has 'a'"),
         ],
     )
     def test_values(self, function, weights, text):
@@ -247,7 +247,7 @@ class TestLeaveOneOut:
     [
         (np.r_[np.ones(1000), -1], "bounds must be at least 0; record 1000 has -1"),
         ([1, np.nan], "bounds must not be missing; record 1 has nan"),
-        (["a"], "bounds must be numbers; got ['a']"),
+        (["a"], "bounds must be numbers; record 0 has 'a'"),
     ],
 )
 def test_epsilon_names_the_record(bounds, text):

@@ -884,8 +884,8 @@ def test_patterns_are_found_by_their_labels(patterns):
 def test_labels_of_other_records_are_refused(labels):
     y, other = labelled([100, 120, 300]), labelled([100, 190, 300], labels)
     text = (
-        "must have the labels of y, each of them once or all in the same order; they "
-        f"begin with {labels} and {LABELS}"
+        "must have the labels of y, each of them once or all in the same order; there "
+        f"are 3 and 3, which begin with {labels} and {LABELS}"
     )
     with pytest.raises(ValueError, match=message(f"synthetic {text}")):
         pp.identification_risk(y, other)
@@ -937,7 +937,7 @@ def test_radius_errors(function, radius):
         ([], "y must hold one value per record; got shape (0,)"),
         ([[1, 2]], "y must hold one value per record; got shape (1, 2)"),
         (5, "y must hold one value per record; got shape ()"),
-        (["low", "high"], "y must be numbers; got ['low', 'high']"),
+        (["low", "high"], "y must be numbers; record 0 has 'low'"),
     ],
 )
 def test_value_errors(function, y, text):
@@ -955,7 +955,7 @@ def test_value_errors(function, y, text):
             pd.Series([1, 2, None], dtype="Float64"),
             "be finite; record 2 of data set 0 has nan",
         ),
-        (["a", "b", "c"], "be numbers; got ['a', 'b', 'c']"),
+        (["a", "b", "c"], "be numbers; record 0 has 'a'"),
         ([1, 2], "have shape (m, 3) or (3,); got (2,)"),
         ([[1, 2], [1, 2], [1, 2]], "have shape (m, 3) or (3,); got (3, 2)"),
         ([], "have shape (m, 3) or (3,); got (0,)"),

@@ -869,8 +869,8 @@ def test_records_without_labels_are_numbered(fake_nutpie):
 def test_values_and_predictors_of_other_records_are_refused(first, second):
     y, X = pd.Series([1, 2, 3], first), pd.DataFrame({"age": [30, 41, 55]}, second)
     with refused(
-        "X must have the labels of y, each of them once or all in the same order; they "
-        f"begin with {list(X.index)} and {list(y.index)}"
+        "X must have the labels of y, each of them once or all in the same order; "
+        f"there are 3 and 3, which begin with {list(X.index)} and {list(y.index)}"
     ):
         pp.MixtureSynthesizer(y, X)
 
@@ -886,7 +886,7 @@ def test_predictors_and_weights_are_found_by_their_labels(fake_nutpie):
     assert fit["constant_data"]["weights"].to_numpy().tolist() == [1, 0.5, 0.25]
     with refused(
         "weights must have the labels of y, each of them once or all in the same "
-        "order; they begin with [0, 1, 2] and ['a', 'b', 'c']"
+        "order; there are 3 and 3, which begin with [0, 1, 2] and ['a', 'b', 'c']"
     ):
         pp.PoissonSynthesizer(y).fit(pd.Series([1, 0.5, 0.25]))
 
@@ -1055,7 +1055,7 @@ def test_the_oldest_compiled_model_is_given_up(fake_nutpie):
             pd.DataFrame({"y": [3, 0]}),
             "y must hold one value per record; got shape (2, 1)",
         ),
-        (["three", "0"], "y must be numbers; got ['three', '0']"),
+        (["three", "0"], "y must be numbers; record 0 has 'three'"),
     ],
 )
 def test_bad_counts_are_refused(synthesizer_class, y, text):
@@ -1114,7 +1114,7 @@ def test_the_data_are_copied():
         ([-0.5, 1, 1], "weights must lie in [0, 1]; record 0 has -0.5"),
         ([1, np.nan, 1], "weights must be finite; record 1 has nan"),
         ([1, 1, np.inf], "weights must be finite; record 2 has inf"),
-        (["a", "b", "c"], "weights must be numbers; got ['a', 'b', 'c']"),
+        (["a", "b", "c"], "weights must be numbers; record 0 has 'a'"),
     ],
 )
 def test_bad_weights_are_refused(fake_nutpie, weights, text):

@@ -189,7 +189,7 @@ class TestBootstrapInterval:
         [
             ([[1, np.nan]], "must be finite"),
             ([1, np.inf], "must be finite"),
-            (["a", "b"], "must be numbers; got ['a', 'b']"),
+            (["a", "b"], "must be numbers; record 0 has 'a'"),
             ([], "must have shape (m, n) with n of at least 2; got (1, 0)"),
             ([1.0], "must have shape (m, n) with n of at least 2; got (1, 1)"),
             (np.ones((0, 4)), "got (0, 4)"),
@@ -498,7 +498,7 @@ class TestECDFDistance:
                 "synthetic data set 0 must hold one value per record; got shape (0,)",
             ),
             ([1], np.ones((0, 2)), "synthetic must hold at least 1 data set; got 0"),
-            ([1], ["a"], "synthetic must be numbers; got ['a']"),
+            ([1], ["a"], "synthetic must be numbers; record 0 has 'a'"),
         ],
     )
     def test_errors(self, y, synthetic, text):
@@ -711,7 +711,7 @@ class TestPropensityScoreMSE:
                 None,
                 "synthetic must have shape (n, p) or (n,); got (1, 1, 1)",
             ),
-            (["a"], [1], None, "confidential must be numbers; got ['a']"),
+            (["a"], [1], None, "confidential must be numbers; record 0 has 'a'"),
             (
                 [1, 2],
                 [[1, 2], [3, 4]],

@@ -98,7 +98,7 @@ RISK_ERRORS = [
     ([None, 0.5], "risk must be finite; record 0 has nan"),
     ([], "risk must hold one value per record; got shape (0,)"),
     ([[0.5]], "risk must hold one value per record; got shape (1, 1)"),
-    (["high"], "risk must be numbers; got ['high']"),
+    (["high"], "risk must be numbers; record 0 has 'high'"),
 ]
 
 
@@ -304,7 +304,7 @@ def test_largest_scale_gives_every_record_weight_one():
         ([], "weights must hold one value per record; got shape (0,)"),
         ([[0.5]], "weights must hold one value per record; got shape (1, 1)"),
         (0.5, "weights must hold one value per record; got shape ()"),
-        (["low"], "weights must be numbers; got ['low']"),
+        (["low"], "weights must be numbers; record 0 has 'low'"),
     ],
 )
 def test_adjust_errors(weights, text):
