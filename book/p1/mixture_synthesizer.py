@@ -14,7 +14,13 @@ from scipy.special import logsumexp
 import pseudopost as pp
 from pseudopost.mixture_chains import WIDE, in_c_order, residual_sd, run
 from pseudopost.mixture_starts import start
-from pseudopost.mixture_sweeps import Records, draw_of, log_half_t, normal_mixture
+from pseudopost.mixture_sweeps import (
+    Records,
+    draw_of,
+    log_half_t,
+    normal_mixture,
+    rows_of,
+)
 
 COLOURS = pp.plots.PALETTE
 DATA = Path(__file__).parents[2] / "data"
@@ -193,7 +199,8 @@ def path(model, occupied, added, seed, wide=0, sweeps=30):
     DataFrame, shape (steps, 2)
     """
     n, K = len(model.log_y), model.n_components
-    data = in_c_order(Records(model.log_y, model.X, np.ones(n), model.min_sigma))
+    data = Records(model.log_y, model.X, np.ones(n), model.min_sigma)
+    data = in_c_order(data._replace(rows=rows_of(model.X)))
     wider = data._replace(floor=max(data.floor, WIDE * residual_sd(data)))
     state, rng = start(data, K, occupied, seed), np.random.default_rng(seed)
     rows = []
@@ -405,32 +412,37 @@ def count_numbers(table):
 def path_numbers(paths, many):
     """How many chains have arrived, and whether R-hat shows it.
 
+    They have where their log-likelihood in the last third is that of most of the chains
+    from the largest number of components: within two standard deviations of the median.
+
     Parameters
     ----------
     paths : dict of list of DataFrame
         Chains from two components: ``from 2``, ``with help``, ``and a floor``.
-    many : DataFrame
-        The chain from the largest number of components.
+    many : list of DataFrame
+        Chains from the largest number of components.
     """
-    third = len(many) // 3
-    own = many["log-likelihood"][-third:]
-    gaps = {
-        name: np.array([path["log-likelihood"][-third:].mean() for path in some])
-        - own.mean()
-        for name, some in paths.items()
+    third = len(many[0]) // 3
+    ends = {
+        name: np.stack([path["log-likelihood"][-third:] for path in some])
+        for name, some in {**paths, "many": many}.items()
     }
-    near = {name: (abs(gap) < 2 * own.std()).sum() for name, gap in gaps.items()}
+    level = np.median(ends["many"].mean(axis=1))
+    near = 2 * np.median(ends["many"].std(axis=1))
+    gaps = {name: each.mean(axis=1) - level for name, each in ends.items()}
     few = np.stack([path["log-likelihood"][third:] for path in paths["from 2"]])
     lowest = few[gaps["from 2"].argmin()]
     return {
-        "path-chains": len(paths["from 2"]),
-        "trap-arrived": near["from 2"],
+        "path-chains": len(many),
+        "many-above": (gaps["many"] > near).sum(),
+        "trap-arrived": (abs(gaps["from 2"]) < near).sum(),
         "trap-gap": -gaps["from 2"].min(),
         "trap-rhat": float(az.rhat(few)),
         "lowest-rhat": float(az.rhat(lowest[: len(lowest) // 2 * 2].reshape(2, -1))),
-        "help-arrived": near["with help"],
+        "help-arrived": (abs(gaps["with help"]) < near).sum(),
+        "help-above": (gaps["with help"] > near).sum(),
         "help-gap": gaps["with help"].max(),
-        "floor-arrived": near["and a floor"],
+        "floor-arrived": (abs(gaps["and a floor"]) < near).sum(),
         "floor-gap": abs(gaps["and a floor"]).max(),
     }
 
@@ -722,16 +734,15 @@ def paths_plot(paths, many, sweeps):
         sharey=True,
         layout="constrained",
     )
-    at = sweeps * (1 + np.arange(len(many))) / 1000
+    at = sweeps * (1 + np.arange(len(many[0]))) / 1000
     for ax, (name, some) in zip(axes, paths.items(), strict=True):
-        for path in some:
-            look = {"color": COLOURS["LW_final"], "linewidth": 0.7}
-            ax.plot(at, path["log-likelihood"], **look)
-        ax.plot(at, many["log-likelihood"], color=COLOURS["Unweighted"], linewidth=0.7)
+        for colour, chains in (("Unweighted", many), ("LW_final", some)):
+            for path in chains:
+                look = {"color": COLOURS[colour], "linewidth": 0.6}
+                ax.plot(at, path["log-likelihood"], **look)
         ax.set(title=name.capitalize(), xlabel="Sweeps (thousands)")
-    axes[0].set(
-        ylabel="Log-likelihood of the file", ylim=(None, many["log-likelihood"].max())
-    )
+    highest = max(path["log-likelihood"].max() for path in many)
+    axes[0].set(ylabel="Log-likelihood of the file", ylim=(None, highest))
 
 
 def near_plot(fits, window=25):

@@ -333,12 +333,13 @@ def test_path_numbers():
     def path(mean):
         return pd.DataFrame({"log-likelihood": mean + rng.normal(size=300)})
 
-    many = path(80)
-    many.loc[:99, "log-likelihood"] = 1000  # before it has come down
+    many = [path(80), path(80), path(95)]  # the last one keeps a narrow component
+    many[0].loc[:99, "log-likelihood"] = 1000  # before it has come down
     levels = {"from 2": (0, 0, 80), "with help": (80, 95), "and a floor": (80, 79)}
     paths = {name: [path(level) for level in of] for name, of in levels.items()}
     values = chapter.path_numbers(paths, many)
     assert values["path-chains"] == 3
+    assert (values["many-above"], values["help-above"]) == (1, 1)
     assert values["trap-gap"] == pytest.approx(80, abs=0.5)
     assert values["help-gap"] == pytest.approx(15, abs=0.5)
     assert values["floor-gap"] == pytest.approx(1, abs=0.5)
