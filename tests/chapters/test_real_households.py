@@ -1,5 +1,6 @@
 from types import SimpleNamespace
 
+import companion
 import households_rules as rules
 import matplotlib.pyplot as plt
 import numpy as np
@@ -240,7 +241,9 @@ def test_numbers_of_the_text(file):
 
 
 @pytest.mark.slow
-def test_six_synthesizers_by_the_rules(capsys):
+@pytest.mark.filterwarnings("ignore::pseudopost.ConvergenceWarning")
+def test_six_synthesizers_by_the_rules(capsys, monkeypatch):
+    monkeypatch.setattr(companion, "PROFILE", "class")  # no fit is made once more
     of = study.stand_in(step=40).of
     s = study.study_of(of, {"draws": 20, "tune": 20})
     assert [*s.z] == [*study.NAMES]
@@ -248,7 +251,9 @@ def test_six_synthesizers_by_the_rules(capsys):
     assert (s.weights["Unweighted"] == 1).all()
     assert len(set(s.weights["Scalar"])) == 1
     assert (s.weights["Pairwise"] >= s.weights["Marginal"] - 1e-12).all()
-    assert np.corrcoef(s.weights["Lifted"], s.weights["Marginal"])[0, 1] > 0.999
+    lifted = s.weights["Lifted"] < 1  # a line, but for what is cut off at 1
+    line = np.corrcoef(s.weights["Lifted"][lifted], s.weights["Marginal"][lifted])
+    assert line[0, 1] == pytest.approx(1)
     own = 1 - rules.risk(of, s.synthesize("Unweighted", 20), "P1")
     np.testing.assert_allclose(s.weights["Vector"], own)
     assert "Scalar: " in capsys.readouterr().out
