@@ -14,13 +14,7 @@ from scipy.special import logsumexp
 import pseudopost as pp
 from pseudopost.mixture_chains import WIDE, in_c_order, residual_sd, run
 from pseudopost.mixture_starts import start
-from pseudopost.mixture_sweeps import (
-    Records,
-    draw_of,
-    log_half_t,
-    normal_mixture,
-    rows_of,
-)
+from pseudopost.mixture_sweeps import Records, draw_of, log_half_t, normal_mixture
 
 COLOURS = pp.plots.PALETTE
 DATA = Path(__file__).parents[2] / "data"
@@ -199,8 +193,7 @@ def path(model, occupied, added, seed, wide=0, sweeps=30):
     DataFrame, shape (steps, 2)
     """
     n, K = len(model.log_y), model.n_components
-    data = Records(model.log_y, model.X, np.ones(n), model.min_sigma)
-    data = in_c_order(data._replace(rows=rows_of(model.X)))
+    data = in_c_order(Records(model.log_y, model.X, np.ones(n), model.min_sigma))
     wider = data._replace(floor=max(data.floor, WIDE * residual_sd(data)))
     state, rng = start(data, K, occupied, seed), np.random.default_rng(seed)
     rows = []

@@ -212,7 +212,6 @@ def convergence(s):
     rows = {}
     for name in NAMES:
         judged = s.fits[name]["label_invariant"].to_dataset()
-        stats = s.fits[name]["sample_stats"]
         rows[name] = {
             "mean weight": s.weights[name].mean(),
             "smallest weight": s.weights[name].min(),
@@ -221,7 +220,7 @@ def convergence(s):
             "smallest bulk ESS": min(
                 float(v.min()) for v in az.ess(judged, method="bulk").values()
             ),
-            "components": stats["occupied"].mean().item(),
+            "components": s.fits[name]["sample_stats"]["occupied"].mean().item(),
         }
     return pd.DataFrame(rows).T
 
@@ -498,8 +497,9 @@ def file_numbers(files):
         "multiples of 1,000 (%)": "round",
         "residual sd of the logarithm": "residual",
     }
+    found = {name: described(file) for name, file in files.items()}
     return {
-        f"{label}-{short[name]}": described(file)[row]
-        for name, file in files.items()
+        f"{label}-{short[name]}": table[row]
+        for name, table in found.items()
         for row, label in labels.items()
     }
