@@ -94,8 +94,9 @@ class NegativeBinomialSynthesizer(Synthesizer):
             return
         if self.index is None:
             self.index = labels_of(X)
-        design = design_matrix(aligned(X, "X", self.index, "y"), len(self.y))
-        self.X, self.predictors, self.baselines, self.redundant, _ = design
+        X = aligned(X, "X", self.index, "y")
+        self.design = design_matrix(X, len(self.y))
+        self.X, self.predictors, self.baselines, self.redundant, *_ = self.design
 
     @override
     def build_model(self):
@@ -140,9 +141,9 @@ class NegativeBinomialSynthesizer(Synthesizer):
         return centre + (pm.Data("X", self.X)[:, 1:] - mean) @ slope
 
     @override
-    def draw_dataset(self, parameters, rng):
+    def draw_dataset(self, parameters, rng, X=None):
         phi = parameters["phi"]
-        mu = parameters["mu"] if self.X is None else np.exp(self.X @ parameters["beta"])
+        mu = parameters["mu"] if X is None else np.exp(X @ parameters["beta"])
         return rng.negative_binomial(phi, phi / (phi + mu), size=len(self.y))
 
 

@@ -35,6 +35,8 @@ class Design(NamedTuple):
         name: the coefficients of the sum that each one is, by name.
     columns : list
         Column that each predictor was made from; of the intercept, none.
+    levels : dict of pandas.Index
+        Levels by categorical column, the baseline first.
 
     References
     ----------
@@ -53,6 +55,50 @@ class Design(NamedTuple):
     baselines: dict
     redundant: dict
     columns: list[Any]
+    levels: dict
+
+    def encode(self, X):
+        """Write other rows by the same predictors.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like, shape (rows, columns)
+            With the columns that the design was made from; of a data frame, in any
+            order and beside others.
+
+        Returns
+        -------
+        ndarray, shape (rows, R)
+
+        Raises
+        ------
+        ValueError
+            If a column is not there, a value is missing, or a level is a new one.
+
+        References
+        ----------
+        Book: :ref:`two-columns`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import pseudopost as pp
+        >>> design = pp.design_matrix(pd.DataFrame({"region": ["S", "N", "S"]}), 3)
+        >>> design.encode(pd.DataFrame({"region": ["N", "S"]}))
+        array([[1., 0.],
+               [1., 1.]])
+        """
+        X = _as_frame(X, "rows")
+        made = {None: {"intercept": np.ones(len(X))}}
+        for name in dict.fromkeys(self.columns[1:]):
+            if name not in X:
+                raise ValueError(
+                    f"X must have the columns of the design; {name!r} is not among "
+                    f"{[*X]}"
+                )
+            made[name] = dict(_predictors_of(X[name], name, self.levels.get(name)))
+        parts = zip(self.columns, self.predictors, strict=True)
+        return np.column_stack([made[column][name] for column, name in parts])
 
 
 def design_matrix(X, n):
@@ -103,14 +149,10 @@ def design_matrix(X, n):
            [1., 2., 1.]])
     """
     n = as_count(n, "n")
-    if not isinstance(X, pd.DataFrame):
-        X = as_array(X, "X")
-        if X.ndim != 2:
-            raise ValueError(f"X must have shape ({n}, columns); got {X.shape}")
-        X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    X = _as_frame(X, n)
     if len(X) != n:
         raise ValueError(f"X must have {n} rows, as y has; got {len(X)}")
-    made, baselines, source = {"intercept": np.ones(n)}, {}, {"intercept": None}
+    made, levels, source = {"intercept": np.ones(n)}, {}, {"intercept": None}
 
     def add(name, values, column):
         if name in made:
@@ -122,29 +164,12 @@ def design_matrix(X, n):
             raise ValueError(f"X must vary; column {name!r} is constant: remove it")
         made[name], source[name] = values, column
 
-    for name, column in X.items():
-        missing = column.isna().to_numpy()
-        if missing.any():
-            raise ValueError(
-                f"X must not be missing; record {np.argmax(missing)} of {name!r} is: "
-                "leave the record out, or make a level of what is missing"
-            )
-        if _has_numbers(column):
-            add(str(name), as_vector(column, f"X[{name!r}]"), name)
-            continue
-        column = column.astype("category")
-        counts = column.value_counts()
-        if (counts == 0).any():
-            raise ValueError(
-                "X must hold every level of its columns; "
-                f"{quoted(counts.idxmin())} of {name!r} does not occur: "
-                "use .cat.remove_unused_categories()"
-            )
-        baselines[name], *others = column.cat.categories
-        for level in others:
-            add(f"{name}={level}", (column == level).to_numpy(float), name)
-        if not others:
-            add(str(name), np.ones(n), name)
+    for column, values in X.items():
+        if not _has_numbers(values):
+            levels[column] = _levels_of(values, column)
+        found = _predictors_of(values, column, levels.get(column))
+        for name, each in found or [(str(column), np.ones(n))]:
+            add(name, each, column)
     if len(made) > n:
         raise ValueError(
             f"X must have no more coefficients than records; got {len(made)} for {n}: "
@@ -161,10 +186,54 @@ def design_matrix(X, n):
     return Design(
         np.column_stack([made[name] for name in kept]),
         kept,
-        baselines,
+        {column: each[0] for column, each in levels.items()},
         redundant,
         [source[name] for name in kept],
+        levels,
     )
+
+
+def _as_frame(X, rows):
+    if isinstance(X, pd.DataFrame):
+        return X
+    X = as_array(X, "X")
+    if X.ndim != 2:
+        raise ValueError(f"X must have shape ({rows}, columns); got {X.shape}")
+    return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+
+
+def _levels_of(values, column):
+    """Return the levels of a categorical column, each of which has to occur."""
+    values = values.astype("category")
+    counts = values.value_counts()
+    if (counts == 0).any():
+        raise ValueError(
+            "X must hold every level of its columns; "
+            f"{quoted(counts.idxmin())} of {column!r} does not occur: "
+            "use .cat.remove_unused_categories()"
+        )
+    return values.cat.categories
+
+
+def _predictors_of(values, column, levels):
+    """Return what a column gives, with names: itself, or an indicator of each level."""
+    missing = values.isna().to_numpy()
+    if missing.any():
+        raise ValueError(
+            f"X must not be missing; record {np.argmax(missing)} of {column!r} is: "
+            "leave the record out, or make a level of what is missing"
+        )
+    if levels is None:
+        return [(str(column), as_vector(values, f"X[{column!r}]"))]
+    strange = ~values.isin(levels).to_numpy()
+    if strange.any():
+        raise ValueError(
+            f"X[{column!r}] must have levels of the design; record "
+            f"{np.argmax(strange)} has {quoted(values.iloc[np.argmax(strange)])}"
+        )
+    return [
+        (f"{column}={each}", (values == each).to_numpy(float)) for each in levels[1:]
+    ]
 
 
 def _redundant(made):

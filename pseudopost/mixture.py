@@ -174,8 +174,10 @@ class MixtureSynthesizer(Synthesizer):
                 f"{quoted(self.y[low], 'g')} + {self.shift:g}: "
                 f"choose a shift above {quoted(abs(self.y[low]), 'g')}"
             )
-        design = design_matrix(aligned(X, "X", self.index, "y"), len(self.y))
-        self.X, self.predictors, self.baselines, self.redundant, columns = design
+        X = aligned(X, "X", self.index, "y")
+        self.design = design_matrix(X, len(self.y))
+        self.X, self.predictors, self.baselines, self.redundant, *_ = self.design
+        columns = self.design.columns
         self.varies = _varies(columns, varying)
         self._directions = _directions(self.X, columns, self.baselines, self.varies)
         self.log_y = np.log(self.y + self.shift)
@@ -402,11 +404,13 @@ class MixtureSynthesizer(Synthesizer):
         ]
         return by_draw(rows, fit)
 
-    def synthesize(self, fit, n_datasets=20, random_seed=None, allocation="density"):
+    def synthesize(
+        self, fit, n_datasets=20, random_seed=None, *, X=None, allocation="density"
+    ):
         r"""Draw synthetic data sets, each from another, evenly spaced posterior draw.
 
-        For each record a component is drawn given its confidential value, and then a
-        new value from that component.
+        For each record a component is drawn given its confidential value and
+        predictors, and then a new value from that component, given the released ones.
 
         Parameters
         ----------
@@ -415,6 +419,8 @@ class MixtureSynthesizer(Synthesizer):
         n_datasets : int
             m, at most the number of draws.
         random_seed : int, optional
+            As in :meth:`Synthesizer.synthesize`.
+        X : sequence of DataFrame or array-like, shape (n, columns), optional
             As in :meth:`Synthesizer.synthesize`.
         allocation : {"density", "weighted"}
             Probability of component k: proportional to :math:`\pi_k \phi_k(y_i)`, as
@@ -444,15 +450,18 @@ class MixtureSynthesizer(Synthesizer):
         self._check_fit(fit)
         weights = fit["constant_data"]["weights"].to_numpy()
         power = weights if allocation == "weighted" else np.ones_like(weights)
-        return super().synthesize(fit, n_datasets, random_seed, power=power)
+        return super().synthesize(fit, n_datasets, random_seed, X=X, power=power)
 
     @override
-    def draw_dataset(self, parameters, rng, power):
+    def draw_dataset(self, parameters, rng, power, X):
         pi, sigma = parameters["pi"], parameters["sigma"]
-        mean = np.asarray(parameters["beta"]) @ self.X.T
+        beta = np.asarray(parameters["beta"])
+        mean = beta @ self.X.T
         with np.errstate(divide="ignore"):
             log_pi = np.log(pi)
         k = allocate(log_pi, self.log_y - mean, sigma, power, rng)
+        if X is not self.X:
+            mean = beta @ X.T
         log_value = rng.normal(mean[k, np.arange(len(k))], sigma[k])
         return np.exp(log_value) - self.shift
 

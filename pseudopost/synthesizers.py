@@ -48,6 +48,9 @@ class Synthesizer(ABC):
         in the model, is refused: make a new synthesizer for other data.
     index : pandas.Index or None
         Labels of the records, which results carry; None for their positions.
+    design : Design or None
+        Of a model with predictors. :meth:`draw_dataset` then takes their matrix as `X`,
+        and :meth:`synthesize` other predictors than the confidential ones.
     kept_parameters : tuple of str or None
         Parameters and deterministics that a fit stores; None for all.
     judged_group : str
@@ -89,6 +92,7 @@ class Synthesizer(ABC):
     """
 
     index = None
+    design = None
     kept_parameters = None
     judged_group = "posterior"
     sampler_settings = MappingProxyType({})
@@ -119,7 +123,8 @@ class Synthesizer(ABC):
             One draw of what a fit stores, by name.
         rng : numpy.random.Generator
         **settings
-            A subclass may have some; :meth:`synthesize` passes them on.
+            A subclass may have some; :meth:`synthesize` passes them on, and of a model
+            with a ``design`` the matrix `X` of the released predictors, shape (n, R).
 
         Returns
         -------
@@ -609,7 +614,7 @@ class Synthesizer(ABC):
         terms = pt.switch(weights > 0, self.record_term(log_likelihood, weights), 0.0)
         return compiled.function([log_likelihood, weights], terms)
 
-    def synthesize(self, fit, n_datasets=20, random_seed=None, **settings):
+    def synthesize(self, fit, n_datasets=20, random_seed=None, *, X=None, **settings):
         """Draw synthetic data sets, each from another, evenly spaced posterior draw.
 
         Parameters
@@ -620,6 +625,9 @@ class Synthesizer(ABC):
             m, at most the number of draws.
         random_seed : int, optional
             Seed from 0 to 2**63 - 1; by default a new one from the operating system.
+        X : sequence of DataFrame or array-like, shape (n, columns), optional
+            Predictors as released with each data set, where some are synthetic
+            themselves; by default the confidential ones, for all.
         **settings
             Of the model's own way to draw a data set.
 
@@ -634,11 +642,12 @@ class Synthesizer(ABC):
         ------
         ValueError
             If `fit` comes from another model or other data, has fewer draws than
-            `n_datasets`, or if the seed is out of range.
+            `n_datasets`, if the seed is out of range, or if `X` is not one table for
+            each data set, or refused by :meth:`Design.encode`.
 
         References
         ----------
-        Book: :ref:`pseudo-posterior`.
+        Book: :ref:`pseudo-posterior`; :ref:`two-columns`, for `X`.
 
         Examples
         --------
@@ -655,6 +664,7 @@ class Synthesizer(ABC):
             raise ValueError(
                 f"n_datasets must be at most the {S} draws of the fit; got {m}"
             )
+        matrices = self._matrices(X, m)
         seed = as_seed(random_seed)
         fit.attrs["synthesis_seeds"] = [*fit.attrs.get("synthesis_seeds", []), seed]
         rng = np.random.default_rng(seed)
@@ -664,11 +674,38 @@ class Synthesizer(ABC):
         }
         rows = ({name: values[i] for name, values in columns.items()} for i in range(m))
         return xr.DataArray(
-            np.stack([self.draw_dataset(row, rng, **settings) for row in rows]),
+            np.stack(
+                [
+                    self.draw_dataset(row, rng, **matrix, **settings)
+                    for row, matrix in zip(rows, matrices, strict=True)
+                ]
+            ),
             dims=("dataset", "record"),
             coords={"dataset": np.arange(m)},
             name="y",
         ).assign_coords(self._labels())
+
+    def _matrices(self, X, m):
+        """Return the predictors of m data sets as :meth:`draw_dataset` takes them."""
+        if self.design is None:
+            if X is not None:
+                raise ValueError(f"X must be None; {type(self).__name__} has no design")
+            return [{}] * m
+        if X is None:
+            return [{"X": self.design.X}] * m
+        if isinstance(X, pd.DataFrame) or len(X) != m:
+            given = "one" if isinstance(X, pd.DataFrame) else f"{len(X)}"
+            raise ValueError(
+                f"X must be {m} tables, one for each data set; got {given}"
+            )
+        tables = [aligned(table, "X", self.index, "y") for table in X]
+        wrong = [len(table) for table in tables if len(table) != len(self.y)]
+        if wrong:
+            raise ValueError(
+                f"X must have {len(self.y)} rows in each table, as y has; got "
+                f"{wrong[0]}"
+            )
+        return [{"X": self.design.encode(table)} for table in tables]
 
     def _check_fit(self, fit):
         self._check_unchanged()

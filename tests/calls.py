@@ -219,6 +219,7 @@ NO_NUMBER_TYPES = {
     "callable, optional",
     "list of str, optional",
     "path-like, optional",
+    "sequence of DataFrame or array-like, shape (n, columns), optional",
     "str",
     "str, optional",
     "xarray.DataTree",

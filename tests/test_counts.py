@@ -8,6 +8,7 @@ import pytensor.tensor as pt
 import pytest
 import statsmodels.api as sm
 import xarray as xr
+from by_hand import made_by_hand
 from exact import log_prior_of_log_mu
 from scipy import stats
 
@@ -150,6 +151,52 @@ def test_synthetic_counts_follow_the_predictors(synthesizer, fit):
     beta = fit["posterior"]["beta"].mean(("chain", "draw")).to_numpy()
     mu = np.exp(synthesizer.X @ beta)
     np.testing.assert_allclose(released.mean(), mu.mean(), rtol=0.05)
+
+
+@pytest.mark.slow
+def test_synthetic_counts_follow_released_predictors(synthesizer, fit):
+    _, X = visits()
+    paid = X.assign(plan="paid", of_no_use=1)
+    tables = [paid if at % 2 else X[::-1] for at in range(200)]
+    released = synthesizer.synthesize(fit, 200, random_seed=2, X=tables).to_numpy()
+    own = synthesizer.synthesize(fit, 200, random_seed=2).to_numpy()
+    np.testing.assert_array_equal(released[::2][:1], own[::2][:1])
+    free = (X["plan"] == "free").to_numpy()
+    effect = fit["posterior"]["beta"].sel(predictor="plan=paid").mean().item()
+    ratio = np.log(released[1::2][:, free].mean() / own[::2][:, free].mean())
+    assert ratio == pytest.approx(effect, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("tables", "rule"),
+    [
+        (lambda X: X, "X must be 2 tables, one for each data set; got one"),
+        (lambda X: [X] * 3, "X must be 2 tables, one for each data set; got 3"),
+        (
+            lambda X: [X.reset_index(drop=True)[:39]] * 2,
+            "X must have the labels of y, each of them once",
+        ),
+        (
+            lambda X: [X.to_numpy()[:39]] * 2,
+            "X must have 40 rows in each table, as y has; got 39",
+        ),
+        (lambda X: [X.assign(plan="none")] * 2, "X['plan'] must have levels of the"),
+    ],
+)
+def test_released_predictors_that_do_not_fit_are_refused(tables, rule):
+    y, X = visits(40)
+    made = pp.NegativeBinomialSynthesizer(y, X)
+    fit = made_by_hand(made, beta=np.zeros((2, 5, 3)), phi=np.ones((2, 5)))
+    with pytest.raises(ValueError, match=f"^{re.escape(rule)}"):
+        made.synthesize(fit, 2, X=tables(X))
+
+
+def test_a_model_without_predictors_takes_none():
+    made = pp.NegativeBinomialSynthesizer([2, 4, 9])
+    fit = made_by_hand(made, mu=np.ones((2, 5)), phi=np.ones((2, 5)))
+    rule = "X must be None; NegativeBinomialSynthesizer has no design"
+    with pytest.raises(ValueError, match=rule):
+        made.synthesize(fit, 2, X=[[[1.0]] * 3] * 2)
 
 
 def test_columns_that_others_determine_are_left_out():

@@ -265,6 +265,49 @@ def test_what_other_columns_determine_is_left_out():
     assert design.baselines == {"place": "city", "rural": "no"}
 
 
+def test_other_rows_are_encoded_by_the_same_predictors():
+    data = household()
+    design, _ = designed(data)
+    np.testing.assert_array_equal(design.encode(data), design.X)
+    some = data[::-1].iloc[:7]
+    other = some[[*data][::-1]].assign(beside="of no use").reset_index(drop=True)
+    np.testing.assert_array_equal(design.encode(other), design.X[::-1][:7])
+    # What others determined among the first rows plays no part in these.
+    np.testing.assert_array_equal(
+        design.encode(other.assign(total=0.0)), design.encode(other)
+    )
+    assert list(design.levels) == ["place", "rural"]
+    assert [*design.levels["place"]] == ["city", "town", "village"]
+
+
+def test_an_array_is_encoded_by_the_same_predictors():
+    design = design_matrix([[1.0, 5], [2, 1], [4, 3]], 3)
+    np.testing.assert_array_equal(design.encode([[7.0, 8]]), [[1, 7, 8]])
+
+
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        (
+            {"place": "hamlet"},
+            "X['place'] must have levels of the design; record 0 has ",
+        ),
+        ({"wage": "low"}, "X['wage'] must be numbers; record 0 has 'low'"),
+        ({"rent": np.nan}, "X must not be missing; record 0 of 'rent' is"),
+    ],
+)
+def test_rows_that_do_not_fit_the_design_are_refused(changed, rule):
+    design, _ = designed(household())
+    with pytest.raises(ValueError, match=f"^{re.escape(rule)}"):
+        design.encode(household().iloc[:3].assign(**changed))
+
+
+def test_a_column_of_the_design_must_be_there():
+    rule = "X must have the columns of the design; 'rent' is not among ['wage']"
+    with pytest.raises(ValueError, match=re.escape(rule)):
+        design_matrix(household()[["wage", "rent"]], 200).encode(household()[["wage"]])
+
+
 def test_the_first_of_two_columns_stays():
     data = household()[["rural", "place"]]
     design, told = designed(data)

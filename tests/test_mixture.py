@@ -305,6 +305,21 @@ def test_the_default_allocation_is_the_printed_one(placed):
         assert np.array_equal(other, default) == same
 
 
+def test_components_are_drawn_at_confidential_and_values_at_released_predictors(
+    placed,
+):
+    synthesizer, fit = placed
+    x = synthesizer.X[:, 1:]
+    own, same, moved = (
+        np.log(synthesizer.synthesize(fit, 50, random_seed=1, X=X).to_numpy() + 5)
+        for X in (None, [x] * 50, [x + 0.5 * (at % 2) for at in range(50)])
+    )
+    np.testing.assert_array_equal(same, own)
+    slope = np.where(own > 9, *PLACED["beta"][::-1, 1])
+    np.testing.assert_allclose(moved[::2], own[::2], rtol=1e-12)
+    np.testing.assert_allclose((moved - own)[1::2], 0.5 * slope[1::2], rtol=1e-8)
+
+
 @pytest.mark.slow
 def test_a_component_without_share_gets_no_record(placed):
     synthesizer, fit = placed
@@ -331,6 +346,7 @@ def test_shifted_synthetic_data_are_above_minus_the_shift():
                 },
                 np.random.default_rng(seed),
                 np.ones(5),
+                synthesizer.X,
             )
             for seed in range(200)
         ]

@@ -14,6 +14,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
+from by_hand import made_by_hand
 from exact import (
     log_prior_of_log_mu,
     negative_binomial,
@@ -89,19 +90,6 @@ def weights(request, counts):
 
 def refused(text):
     return pytest.raises(ValueError, match=f"^{re.escape(text)}$")
-
-
-def made_by_hand(synthesizer, **parameters):
-    """Return a fit with these draws that claims to be from `synthesizer`."""
-    posterior = {key: (("chain", "draw"), value) for key, value in parameters.items()}
-    attrs = {
-        "synthesizer": type(synthesizer).__name__,
-        "model": synthesizer._mark(None),
-        "not_converged": "",
-    }
-    return xr.DataTree.from_dict(
-        {"/": xr.Dataset(attrs=attrs), "posterior": xr.Dataset(posterior)}
-    )
 
 
 def samples(fit, name):

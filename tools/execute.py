@@ -72,6 +72,7 @@ LONG = {
     "local-to-global",
     "agreement",
     "your-own-data",
+    "two-columns",
 }
 LONG_PROFILE = os.environ.get("PSEUDOPOST_LONG_PROFILE", PROFILE)
 
