@@ -142,8 +142,8 @@ def told(values, form="{:.4f}"):
     return f"{form} ± {form}".format(np.mean(values), standard_error(values))
 
 
-def compared(releases, risk_of_both, risk_of_one):
-    """Risks and the relation, by release.
+def measured(releases, risk_of_both, risk_of_one):
+    """Measure risks, the relation and the tail of each release.
 
     Parameters
     ----------
@@ -151,23 +151,57 @@ def compared(releases, risk_of_both, risk_of_one):
         By name: ``conditions`` and ``expenditure`` of 20 files.
     risk_of_both, risk_of_one : callable
         Risk of every record in one file; of expenditure alone.
+
+    Returns
+    -------
+    dict of dict
+        By name of the release and of the measure: its value in each file, and of the
+        highest risks, which need all files, one.
     """
-    rows = {}
+    found = {}
     for name, release in releases.items():
         both, one = (
             np.stack([risk(file) for file in each_file(release)])
             for risk in (risk_of_both, risk_of_one)
         )
-        rows[name] = {
-            "risk, both": told(both.mean(axis=1)),
-            "its highest 1%": f"{highest(both.mean(axis=0)):.3f}",
-            "risk, expenditure": told(one.mean(axis=1)),
-            "ratio of means": told(ratio(release), "{:.2f}"),
-            "90% quantile": told(
-                np.quantile(release["expenditure"], 0.9, axis=1), "{:,.0f}"
-            ),
+        found[name] = {
+            "both": both.mean(axis=1),
+            "highest": highest(both.mean(axis=0)),
+            "one": one.mean(axis=1),
+            "ratio": ratio(release),
+            "none": 100 * shares(release)[:, 0],
+            "q90": np.quantile(release["expenditure"], 0.9, axis=1),
         }
-    return pd.DataFrame(rows).T
+    return found
+
+
+def compared(found):
+    """Show risks and the relation by release, from what :func:`measured` found."""
+    return pd.DataFrame(
+        {
+            name: {
+                "risk, both": told(each["both"]),
+                "its highest 1%": f"{each['highest']:.3f}",
+                "risk, expenditure": told(each["one"]),
+                "ratio of means": told(each["ratio"], "{:.2f}"),
+                "90% quantile": told(each["q90"], "{:,.0f}"),
+            }
+            for name, each in found.items()
+        }
+    ).T
+
+
+def rises(found, base="Unweighted"):
+    """Rises of both mean risks above those of a release, in standard errors."""
+    return np.array(
+        [
+            (np.mean(each[of]) - np.mean(found[base][of]))
+            / np.hypot(standard_error(each[of]), standard_error(found[base][of]))
+            for name, each in found.items()
+            if name != base
+            for of in ("both", "one")
+        ]
+    )
 
 
 def draw_relation(file, releases):
@@ -218,20 +252,10 @@ SHORT |= {"Unweighted": "un", "expenditure alone": "one", "both columns": "both"
 SHORT |= {"both, scaled": "scaled"}
 
 
-def risks(release, risk):
-    """Mean risk over the records, in each file of a release."""
-    return np.array([risk(file).mean() for file in each_file(release)])
-
-
-def numbers_of(file, releases, risk_of_both, risk_of_one):
-    """Means over the files of each release, and the ratio in the data."""
-    found = {"ratio-data": ratio(file).item()}
-    for name, release in releases.items():
-        label = SHORT[name]
-        found |= {
-            f"both-{label}": risks(release, risk_of_both).mean(),
-            f"one-{label}": risks(release, risk_of_one).mean(),
-            f"ratio-{label}": ratio(release).mean(),
-            f"none-{label}": 100 * shares(release)[:, 0].mean(),
-        }
-    return found
+def numbers_of(found):
+    """Means over the files of each release."""
+    return {
+        f"{measure}-{SHORT[name]}": np.mean(values)
+        for name, each in found.items()
+        for measure, values in each.items()
+    }

@@ -143,20 +143,31 @@ def test_comparison(release):
     def of_one(each):
         return pp.identification_risk(file["expenditure"], each["expenditure"])
 
-    table = study.compared({"moved": moved}, of_both, of_one)
+    found = study.measured({"in turn": moved}, of_both, of_one)
+    table = study.compared(found)
     both = pp.identification_risk(file, moved)
     by_file = [of_both(each).mean() for each in study.each_file(moved)]
     assert np.mean(by_file) == pytest.approx(both.mean())
-    assert table.loc["moved", "risk, both"] == (
+    assert table.loc["in turn", "risk, both"] == (
         f"{both.mean():.4f} ± {standard_error(by_file):.4f}"
     )
-    assert table.loc["moved", "its highest 1%"] == f"{np.sort(both)[-4:].mean():.3f}"
+    assert table.loc["in turn", "its highest 1%"] == f"{np.sort(both)[-4:].mean():.3f}"
     one = pp.identification_risk(file["expenditure"], moved["expenditure"])
-    assert table.loc["moved", "risk, expenditure"].startswith(f"{one.mean():.4f} ± ")
-    values = study.numbers_of(file, {"in turn": moved}, of_both, of_one)
+    assert table.loc["in turn", "risk, expenditure"].startswith(f"{one.mean():.4f} ± ")
+    values = study.numbers_of(found)
     assert values["both-turn"] == pytest.approx(both.mean())
     assert values["one-turn"] == pytest.approx(one.mean())
-    assert values["ratio-data"] == study.ratio(file)[0]
+    assert values["ratio-turn"] == study.ratio(moved).mean()
+    assert values["none-turn"] == 100 * np.mean(moved["conditions"] == "0")
+
+
+def test_rises_in_standard_errors():
+    rng = np.random.default_rng(4)
+    base, other = ({of: rng.normal(size=20) for of in ("both", "one")} for _ in "ab")
+    found = study.rises({"Unweighted": base, "other": other})
+    for value, of in zip(found, ("both", "one"), strict=True):
+        error = np.hypot(standard_error(base[of]), standard_error(other[of]))
+        assert value == pytest.approx((other[of].mean() - base[of].mean()) / error)
 
 
 def test_figures(release):
