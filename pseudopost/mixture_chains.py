@@ -1,5 +1,6 @@
 """Chains over the mixture, from dispersed starts and side by side."""
 
+import math
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -124,10 +125,11 @@ def side_by_side(tasks, workers):
 def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
     """Run all chains; the result does not depend on the number of cores.
 
-    If the draws say too little, the chains go on with twice the sweeps a draw, or four
-    times if more than half of what is wanted is missing, until they are enough or the
-    sweeps are the most. The first draws then count as tuning. Of later ones every
-    second or fourth stays, and new ones take the places of the others.
+    If the draws say too little, the chains go on with two, three or four times the
+    sweeps a draw, as many as what is missing asks for, until they are enough or twice
+    the sweeps would be more than the most. The first draws then count as tuning. Of
+    later ones every second, third or fourth stays, and new ones take the places of the
+    others.
 
     Parameters
     ----------
@@ -192,8 +194,9 @@ def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
     seeds = np.random.SeedSequence(seed).spawn(chains)
     places = side_by_side([begin(*chain) for chain in enumerate(seeds)], cores)
     found, first = drawn(sweeps, draws), True
-    while sweeps < most and not (part := share_of_wanted(found[1])) >= 1:
-        factor = min(2 if part > 0.5 else 4, most // sweeps)
+    while 2 * sweeps <= most and not (part := share_of_wanted(found[1])) >= 1:
+        asked = math.ceil(1 / part) if part > 0.25 else 4
+        factor = min(asked, most // sweeps)
         stay = slice(draws if first else draws % factor + factor - 1, None, factor)
         sweeps, first = sweeps * factor, False
         found = with_new(found, stay, sweeps)

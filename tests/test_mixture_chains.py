@@ -223,12 +223,12 @@ def test_sweeps_by_draw(data, counted, at, tuning, each):
 def test_first_draws_that_say_too_little_count_as_tuning(data, counted):
     bar = Bar(total=3 * (20 + 4))
     found, judged, sweeps = sampled(data, bar, draws=20, judged=stuck)
-    assert sweeps == 40
+    assert sweeps == 30
     before = 4 * 10 + 20 * 5
-    assert sum(counted) == 3 * (before + 20 * 40)
+    assert sum(counted) == 3 * (before + 20 * 30)
     assert bar.done == bar.total == len(counted)
     assert judged["x"].shape == (3, 20)
-    expected = 1 + before + 40 * np.arange(1, 21)
+    expected = 1 + before + 30 * np.arange(1, 21)
     np.testing.assert_array_equal(found["gamma"], np.tile(expected, (3, 1)))
 
 
@@ -238,9 +238,10 @@ def test_first_draws_that_say_too_little_count_as_tuning(data, counted):
     [
         # Sweeps between the last of the first draws and each of those that are left.
         (7, [0.6, 0.6, 1.0], [30, 50, 70, 90, 110, 130, 150]),
-        (8, [0.4, 0.6, 0.0], [40, 80, 120, 160, 200, 240, 280, 320]),
+        (8, [0.2, 0.6, 0.0], [40, 80, 120, 160, 200, 240, 280, 320]),
         (1, [0.6, 0.6, 0.6], [10 + 20 + 40]),
-        (3, [0.6, 0.4], [10 + 10 + 10 + 40 * j for j in (1, 2, 3)]),
+        (3, [0.6, 0.2], [10 + 10 + 10 + 40 * j for j in (1, 2, 3)]),
+        (7, [0.6, 0.4], [10 + 30 * j for j in range(1, 8)]),
     ],
 )
 def test_later_draws_are_thinned(data, counted, monkeypatch, draws, parts, at):
@@ -267,8 +268,9 @@ def test_later_draws_are_thinned(data, counted, monkeypatch, draws, parts, at):
     [
         ([1.0], [5]),
         ([0.6, 0.9, 1.2], [5, 10, 20]),
-        ([0.6, 0.4], [5, 10, 40]),
-        ([0.4, 0.4], [5, 20, 40]),
+        ([0.6, 0.4], [5, 10, 30]),
+        ([0.4, 0.9], [5, 15, 30]),
+        ([0.25, 0.2], [5, 20, 40]),
         ([np.nan, np.nan], [5, 20, 40]),
     ],
 )
@@ -286,7 +288,7 @@ def test_what_is_judged_goes_with_its_draw(data, monkeypatch):
     found, judged, sweeps = sampled(
         data, draws=20, judged=lambda found: stuck(found) | {"copy": found["gamma"]}
     )
-    assert sweeps == 40
+    assert sweeps == 30
     np.testing.assert_array_equal(judged["copy"], found["gamma"])
 
 
