@@ -394,11 +394,10 @@ def test_formulas_of_spreadsheets_are_neutralised(text, safe):
     pd.testing.assert_frame_equal(your_own_data.without_formulas(table), expected)
 
 
-def test_no_formula_is_released(tmp_path):
-    file = firms()
-    file["branch"] = file["branch"].replace("01", "=HYPERLINK(1)")
-    file.to_csv(tmp_path / "firms.csv", index=False)
-    given = SETTINGS | {"OUTPUT": str(tmp_path / "output")}
+def release_of(file, folder, **given):
+    """The chapter's namespace, run on a file up to the last check of its release."""
+    file.to_csv(folder / "firms.csv", index=False)
+    given = SETTINGS | {"OUTPUT": str(folder / "output")} | given
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plt, "show", lambda: plt.close("all"))
         patch.setattr(pp.MixtureSynthesizer, "_sample", draw_quickly)
@@ -406,9 +405,48 @@ def test_no_formula_is_released(tmp_path):
         for cell in CODE:
             exec(cell.source, namespace)
             if "parameters" in cell.metadata.get("tags", []):
-                namespace |= given | {"CSV": str(tmp_path / "firms.csv")}
+                namespace |= given | {"CSV": str(folder / "firms.csv")}
             if "required = own.required(" in cell.source:
                 break
+    return namespace
+
+
+def test_survey_weights_are_released_as_they_are(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    file = firms().assign(weight=rng.choice(["1.50", "3", "20"], 300))
+    run = release_of(file, tmp_path, SURVEY_WEIGHT="weight")
+    unchanged = [*PREDICTORS, "weight"]
+    same = file[unchanged].value_counts().sort_index()
+    for released in synthetic_files(tmp_path / "output"):
+        assert list(released) == list(file)
+        assert released[unchanged].value_counts().sort_index().equals(same)
+    assert (
+        run["report"]["Settings"]
+        .loc["released unchanged", "value"]
+        .endswith(", weight")
+    )
+    by_hand = np.average(
+        file["profit"].astype(float), weights=file["weight"].astype(float)
+    )
+    assert f"{by_hand:.3f}" in capsys.readouterr().out
+
+
+def test_estimates_for_the_population():
+    files = np.array([[1.0, 2.0, 9.0], [4.0, 5.0, 6.0]])
+    weight = np.array([1.0, 1.0, 2.0])
+    found = your_own_data.for_population({"Data": files[0], "z": files}, weight, [0.5])
+    # As if the last record stood in the file twice.
+    twice = files[:, [0, 1, 2, 2]]
+    assert found.loc["mean", "Data"] == twice[0].mean()
+    assert found.loc["mean", "z"] == twice.mean()
+    assert found.loc["50% quantile", "Data"] == 2
+    assert found.loc["50% quantile", "z"] == (2 + 5) / 2
+
+
+def test_no_formula_is_released(tmp_path):
+    file = firms()
+    file["branch"] = file["branch"].replace("01", "=HYPERLINK(1)")
+    namespace = release_of(file, tmp_path)
     for file in synthetic_files(tmp_path / "output"):
         assert set(file["branch"]) == {"Käse, Milch", "'=HYPERLINK(1)", "NA"}
     found = namespace["findings"].set_index("check").loc["Formulas"]
@@ -441,6 +479,7 @@ def test_no_formula_is_released(tmp_path):
         ("SEED", -1, f"must be a whole number from 0 to {2**63 - 1}; got -1"),
         ("PREDICTORS", "branch", "must be a list of names; got 'branch'"),
         ("KNOWN", [1], "must be a list of names; got [1]"),
+        ("SURVEY_WEIGHT", ["w"], "must be a name or None; got ['w']"),
     ],
 )
 def test_impossible_settings_stop(run, name, value, rule):
@@ -534,8 +573,8 @@ def test_advice_depends_on_what_is_found():
         ),
         (
             {"predictors": ["branch"]},
-            "column 'size class' must be VARIABLE or in PREDICTORS; it is neither and "
-            "would be released: remove from the file size class",
+            "column 'size class' must be VARIABLE, SURVEY_WEIGHT or in PREDICTORS; it is "
+            "none of them and would be released: remove from the file size class",
         ),
         (
             {"predictors": ["branch", "size class", "branch"]},
@@ -552,6 +591,15 @@ def test_advice_depends_on_what_is_found():
         (
             {"predictors": [*PREDICTORS, "profit"]},
             "column 'profit' must not be in PREDICTORS; it is VARIABLE",
+        ),
+        (
+            {"survey_weight": "weight"},
+            "column 'weight' must be in the file; it has branch, profit, size class",
+        ),
+        (
+            {"survey_weight": "branch"},
+            "column 'branch' must be one of VARIABLE, PREDICTORS and SURVEY_WEIGHT; it "
+            "is SURVEY_WEIGHT and another: give a predictor a banded copy",
         ),
         (
             {"known": []},
@@ -661,3 +709,71 @@ def test_a_file_of_few_records_stops():
     message = "^column 'profit' must have at least 100 records; it has 99$"
     with pytest.raises(ValueError, match=message):
         checked(firms(99))
+
+
+def test_survey_weights_of_their_own_are_a_finding():
+    file = firms().assign(weight=[f"{k % 299 + 1}.5" for k in range(300)])
+    row = checked(file, survey_weight="weight")[1].set_index("check")
+    row = row.loc["Survey weight"]
+    assert row["found"] == "299 different ones; 298 records have one of their own"
+    assert "round or group it" in row["what to do"]
+    file["weight"] = ["2", "3"] * 150
+    row = checked(file, survey_weight="weight")[1].set_index("check")
+    row = row.loc["Survey weight"]
+    assert row["found"] == "2 different ones; 0 records have one of their own"
+    assert not row["what to do"]
+
+
+@pytest.mark.parametrize("text", ["0", "-1.5"])
+def test_survey_weights_are_above_0(text):
+    file = firms().assign(weight="2")
+    file.loc[17, "weight"] = text
+    message = f"^column 'weight' must be above 0; line 19 has '{text}'$"
+    with pytest.raises(ValueError, match=message):
+        checked(file, survey_weight="weight")
+
+
+# A real file: a quarter of the Consumer Expenditure Surveys, as it was published
+
+
+@pytest.fixture(scope="module")
+def quarter(tmp_path_factory):
+    path = Path(__file__).parents[1] / "data" / "ce2016q1.csv.gz"
+    people = pp.datasets.read_consumer_expenditure(path)
+    survey = pd.read_csv(path, dtype=str)["FINLWT21"]
+    path = tmp_path_factory.mktemp("quarter") / "quarter.csv"
+    people.assign(weight=survey).to_csv(path, index=False)
+    return your_own_data.read_as_text(path)
+
+
+INCOME = {"variable": "income", "known": ["gender", "age", "region"], "shift": 100_000}
+
+
+def checked_quarter(quarter, **changes):
+    predictors = [name for name in quarter if name not in ("income", "weight")]
+    given = INCOME | {"predictors": predictors, "survey_weight": "weight"}
+    return checked(quarter, **given | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"survey_weight": None}, "column 'weight' must be VARIABLE, SURVEY_WEIGHT or"),
+        ({"shift": 0}, "column 'income' must lie above -SHIFT, which is 0; line"),
+        ({"limits": (0, None)}, "column 'income' must lie between LOWEST and HIGHEST"),
+    ],
+)
+def test_what_stops_a_real_quarter(quarter, changes, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        checked_quarter(quarter, **changes)
+
+
+def test_what_is_found_in_a_real_quarter(quarter):
+    y, findings = checked_quarter(quarter)
+    found = findings.set_index("check")
+    assert found.loc["Equal to 0", "found"] == f"{(y == 0).sum():,}"
+    assert "judge these by hand" in found.loc["Equal to 0", "what to do"]
+    assert (y < 0).sum() == int(found.loc["Below 0", "found"]) > 0
+    assert "synthesize first" in found.loc["Most frequent value", "what to do"]
+    assert "records have one of their own" in found.loc["Survey weight", "found"]
+    assert found.index.str.startswith("Predictor ").any()

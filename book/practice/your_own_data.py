@@ -110,9 +110,18 @@ def decimals(texts):
 # The check of the file
 
 
-def check(table, variable, predictors, known, shift, limits=(None, None), small=10):
+def check(
+    table,
+    variable,
+    predictors,
+    known,
+    shift,
+    limits=(None, None),
+    small=10,
+    survey_weight=None,
+):
     """Return the variable as numbers, and a table of findings; or stop, and say why."""
-    check_columns(table, variable, predictors, known)
+    check_columns(table, variable, predictors, known, survey_weight)
     y = numbers_in(table, variable)
     check_range(table, variable, y, shift, limits)
     if len(y) < 10 * small:  # or the quantiles of a report would reach the largest
@@ -123,6 +132,7 @@ def check(table, variable, predictors, known, shift, limits=(None, None), small=
         *about_redundant(design.redundant),
         *about_values(y, shift, limits, small),
         *about_groups(table, predictors, known, small),
+        *about_survey_weight(table, survey_weight),
     ]
     return y, pd.DataFrame(rows, columns=["check", "found", "what to do"])
 
@@ -136,7 +146,7 @@ def _first(table, column, bad):
     return f"line {row + 2} has {table[column].iloc[row]!r}"
 
 
-def check_columns(table, variable, predictors, known):
+def check_columns(table, variable, predictors, known, survey_weight):
     """Stop unless every column is named once, is in the file, and has no empty cell."""
     if not predictors or not known:
         raise ValueError(
@@ -145,7 +155,8 @@ def check_columns(table, variable, predictors, known):
         )
     if len(set(predictors)) < len(predictors):
         raise ValueError(f"PREDICTORS must be distinct; got {predictors!r}")
-    for name in [variable, *predictors, *known]:
+    weight = [] if survey_weight is None else [survey_weight]
+    for name in [variable, *predictors, *known, *weight]:
         if name not in table:
             _stop(name, "must be in the file", f"it has {', '.join(table)}")
     if variable in predictors:
@@ -153,12 +164,19 @@ def check_columns(table, variable, predictors, known):
     for name in known:
         if name not in predictors:
             _stop(name, "of KNOWN must be in PREDICTORS too", "it is not")
-    undeclared = [name for name in table if name not in {variable, *predictors}]
+    if survey_weight in {variable, *predictors}:
+        _stop(
+            survey_weight,
+            "must be one of VARIABLE, PREDICTORS and SURVEY_WEIGHT",
+            "it is SURVEY_WEIGHT and another: give a predictor a banded copy",
+        )
+    declared = {variable, *predictors, *weight}
+    undeclared = [name for name in table if name not in declared]
     if undeclared:
         _stop(
             undeclared[0],
-            "must be VARIABLE or in PREDICTORS",
-            "it is neither and would be released: remove from the file "
+            "must be VARIABLE, SURVEY_WEIGHT or in PREDICTORS",
+            "it is none of them and would be released: remove from the file "
             + ", ".join(undeclared),
         )
     for name in table:
@@ -346,6 +364,33 @@ def about_groups(table, predictors, known, small):
     ]
 
 
+def survey_weights(table, name):
+    """Return survey weights as numbers, or stop; 1 each if the file has none."""
+    if name is None:
+        return np.ones(len(table))
+    found = numbers_in(table, name)
+    if (found <= 0).any():
+        _stop(name, "must be above 0", _first(table, name, found <= 0))
+    return found
+
+
+def about_survey_weight(table, name):
+    """Finding on how far survey weights tell the records apart; none without them."""
+    if name is None:
+        return []
+    counts = pd.Series(survey_weights(table, name)).value_counts()
+    alone = (counts == 1).sum()
+    return [
+        (
+            "Survey weight",
+            f"{len(counts):,} different ones; {alone:,} records have one of their own",
+            "round or group it: a weight of its own marks a row in every file"
+            if alone
+            else "",
+        )
+    ]
+
+
 # Parameter: whether it is a whole number, and its smallest and largest value.
 RANGES = {
     "SHIFT": (False, -np.inf, np.inf),
@@ -377,6 +422,9 @@ def check_settings(given):
         raise ValueError(
             f"WEIGHTS must be 'pairwise' or 'marginal'; got {given['WEIGHTS']!r}"
         )
+    weight = given["SURVEY_WEIGHT"]
+    if not (weight is None or isinstance(weight, str)):
+        raise ValueError(f"SURVEY_WEIGHT must be a name or None; got {weight!r}")
     for name in ("PREDICTORS", "KNOWN"):
         names = given[name]
         if not isinstance(names, list) or not all(isinstance(k, str) for k in names):
@@ -420,6 +468,32 @@ def described_fits(fits, weights):
         },
         index=list(fits),
     )
+
+
+def for_population(values, weight, points):
+    """Estimate mean and quantiles of all that the records stand for, over files.
+
+    Parameters
+    ----------
+    values : dict of ndarray, shape (n,) or (m, n)
+        By name: a file, or several, of which the mean is taken.
+    weight : ndarray, shape (n,)
+        For how many each record stands.
+    points : sequence of float
+        Levels of the quantiles.
+    """
+    table = {}
+    for name, files in values.items():
+        files = np.atleast_2d(files)
+        quantiles = np.mean(
+            [
+                np.quantile(z, points, weights=weight, method="inverted_cdf")
+                for z in files
+            ],
+            axis=0,
+        )
+        table[name] = [np.average(files, axis=1, weights=weight).mean(), *quantiles]
+    return pd.DataFrame(table, ["mean", *(f"{p:.0%} quantile" for p in points)])
 
 
 def pmse_range(confidential, files, unchanged):
