@@ -81,9 +81,9 @@ class MixtureSynthesizer(Synthesizer):
     three quarters of it. After each sweep, two components try to exchange the means
     that they have at one level, or their slopes along one number. A draw is at first 5
     sweeps, or 30 where all weights are 1. If the effective sample size is less than 100
-    per chain, and less than a quarter of the draws, the chains go on with two, three or
-    four times as many sweeps a draw, as what is missing asks for, up to 160, or 480;
-    the first draws then count as tuning, and later ones are thinned.
+    per chain, and less than a quarter of the draws, the chains go on for as long as
+    what is missing asks for, up to 160 sweeps a draw, or 480; the first draws then
+    count as tuning, and later ones are thinned.
     ``sample_stats`` has the number of components with records, ``occupied``, and the
     attribute ``sweeps_per_draw``.
 

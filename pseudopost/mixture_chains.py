@@ -13,10 +13,13 @@ from pseudopost.mixture_exchanges import exchange
 from pseudopost.mixture_starts import start
 from pseudopost.mixture_sweeps import draw_of, gram_of, sweep
 
-# Sweeps for each step of tuning, for each draw at first, and for each at most: under
-# weights, and with weights of 1, where a sweep takes less time and components come and
-# go more slowly.
-SWEEPS, SWEEPS_UNWEIGHTED = (10, 5, 160), (60, 30, 480)
+# Sweeps for each step of tuning, for each draw at first, and how many times as many at
+# most: under weights, and with weights of 1, where a sweep takes less time and
+# components come and go more slowly.
+SWEEPS, SWEEPS_UNWEIGHTED = (10, 5, 32), (60, 30, 16)
+# What is missing is overestimated by such a factor, and a chain becomes at most so many
+# times as long before it is judged again.
+MARGIN, LONGER = 1.1, 4
 # Sizes of what is added to the Dirichlet shapes in the first half of tuning, in order,
 # for a chain that starts from one component.
 ADDED = (3.0, 1.5, 0.8, 0.4, 0.2, 0.1)
@@ -122,14 +125,26 @@ def side_by_side(tasks, workers):
     return [values[place] for place in sorted(values)]
 
 
+def longer(times, part):
+    """Say how many times as long as at first a chain has to be.
+
+    Parameters
+    ----------
+    times : int
+        How many times as long it is.
+    part : float
+        Of what is wanted, that this gave; it may be NaN.
+    """
+    asked = math.ceil(MARGIN * times / part) if part > MARGIN / LONGER else np.inf
+    return min(max(asked, times + 1), LONGER * times)
+
+
 def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
     """Run all chains; the result does not depend on the number of cores.
 
-    If the draws say too little, the chains go on with two, three or four times the
-    sweeps a draw, as many as what is missing asks for, until they are enough or twice
-    the sweeps would be more than the most. The first draws then count as tuning. Of
-    later ones every second, third or fourth stays, and new ones take the places of the
-    others.
+    If the draws say too little, the chains go on for as long as what is missing asks
+    for, until the draws are enough or their sweeps the most. The first draws then count
+    as tuning, and of later ones as many are kept as were asked for, evenly spaced.
 
     Parameters
     ----------
@@ -167,37 +182,32 @@ def sample(data, K, draws, tune, chains, seed, cores, bar, judged):
             yield
         return state, rng
 
-    def go_on(state, rng, sweeps, draws):
+    def go_on(state, rng, count):
         kept = []
-        for _ in range(draws):
+        for _ in range(count):
             run(data, state, 0.0, sweeps, rng)
             kept.append(draw_of(state) | {"occupied": (state.size > 0).sum()})
             bar.update()
             yield
         return {name: np.stack([draw[name] for draw in kept]) for name in kept[0]}
 
-    def drawn(sweeps, draws):
-        going_on = [go_on(*place, sweeps, draws) for place in places]
-        by_chain = side_by_side(going_on, cores)
-        found = {name: np.stack([r[name] for r in by_chain]) for name in by_chain[0]}
-        return found, judged(found)
-
-    def with_new(found, stay, sweeps):
-        old = [{name: v[:, stay] for name, v in values.items()} for values in found]
-        new = draws - old[0]["gamma"].shape[1]
-        bar.total += chains * new
-        return [
-            {name: np.concatenate([a[name], b[name]], axis=1) for name in a}
-            for a, b in zip(old, drawn(sweeps, new), strict=True)
-        ]
+    def drawn(count):
+        by_chain = side_by_side([go_on(*place, count) for place in places], cores)
+        return {name: np.stack([r[name] for r in by_chain]) for name in by_chain[0]}
 
     seeds = np.random.SeedSequence(seed).spawn(chains)
     places = side_by_side([begin(*chain) for chain in enumerate(seeds)], cores)
-    found, first = drawn(sweeps, draws), True
-    while 2 * sweeps <= most and not (part := share_of_wanted(found[1])) >= 1:
-        asked = math.ceil(1 / part) if part > 0.25 else 4
-        factor = min(asked, most // sweeps)
-        stay = slice(draws if first else draws % factor + factor - 1, None, factor)
-        sweeps, first = sweeps * factor, False
-        found = with_new(found, stay, sweeps)
-    return *found, sweeps
+    found, times = drawn(draws), 1
+    of_found = judged(found)
+    every = {name: value[:, :0] for name, value in found.items()}
+    while times < most and not (part := share_of_wanted(of_found)) >= 1:
+        times = min(longer(times, part), most)
+        missing = times * draws - every["gamma"].shape[1]
+        bar.total += chains * missing
+        every = {
+            name: np.concatenate([every[name], new], axis=1)
+            for name, new in drawn(missing).items()
+        }
+        found = {name: value[:, times - 1 :: times] for name, value in every.items()}
+        of_found = judged(found)
+    return found, of_found, sweeps * times

@@ -475,7 +475,7 @@ def test_weights_of_zero_leave_the_prior_of_shared_slopes(overlapping):
 def test_simulation_based_calibration(varying, monkeypatch):
     """Ranks of true values among draws given data simulated from them (Talts et al. 2018)."""
     n, K, replications, thinned, rng = 12, 2, 1000, 19, np.random.default_rng(20)
-    monkeypatch.setattr(mixture_chains, "SWEEPS_UNWEIGHTED", (5, 5, 5))
+    monkeypatch.setattr(mixture_chains, "SWEEPS_UNWEIGHTED", (5, 5, 1))
     X = rng.normal(size=(n, 2 if varying else 1))
     design = np.column_stack([np.ones(n), X])
     truth = {name: draws[0] for name, draws in prior_draws(K, 2, replications).items()}
