@@ -24,6 +24,8 @@ QUARTERS = {"2016Q1": "ce2016q1", "2014Q1": "ce2014q1"}
 # Columns of the survey that no model sees.
 SURVEY = {"FINLWT21": "weight", "CID": "cluster", "CUTENURE": "tenure"}
 OWNERS = [1, 2, 3]  # with a mortgage, without, not known
+# How the ledger calls the files that count.
+WHERE = {name: f"in {name}" for name in QUARTERS}
 COLOURS = pp.plots.PALETTE | {"Lifted": "#997700"}
 NAMES = ("Unweighted", "Vector", "Marginal", "Pairwise", "Lifted", "Scalar")
 # An income that so many share is an atom.
@@ -261,6 +263,29 @@ def sampling_protects(file):
             "of one record": (size == 1).sum(),
             "smallest stands for": stands_for.min(),
             "median stands for": stands_for.median(),
+        }
+    return pd.DataFrame(rows).T
+
+
+def panel(of, s, interviews=4):
+    """Own values found from one release, and from the mean of several, in percent.
+
+    A household is interviewed in up to four quarters. If each quarter is synthesized,
+    whoever knows which rows belong together can take their mean; here the rows of as
+    many data sets of one quarter, since no income of theirs would have changed.
+    """
+    rows = {"Data": dict.fromkeys(("one release", f"mean of {interviews}"), 100.0)}
+    for name in NAMES:
+        several = s.z[name].reshape(-1, interviews, len(of.y))
+        rows[name] = {
+            label: 100 * np.mean(np.abs(z - of.y) <= rules.RADIUS * of.y)
+            for label, z in (
+                ("one release", several),
+                (
+                    f"mean of {interviews}",
+                    np.exp(rules.logs(several).mean(axis=1)) - rules.SHIFT,
+                ),
+            )
         }
     return pd.DataFrame(rows).T
 
