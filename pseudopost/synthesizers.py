@@ -643,7 +643,7 @@ class Synthesizer(ABC):
         ValueError
             If `fit` comes from another model or other data, has fewer draws than
             `n_datasets`, if the seed is out of range, or if `X` is not one table for
-            each data set, or refused by :meth:`Design.encode`.
+            each data set, or refused by :meth:`pseudopost.Design.encode`.
 
         References
         ----------
