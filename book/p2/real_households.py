@@ -508,9 +508,23 @@ def draw_owners(file, s):
 # Numbers for the text
 
 
+SHORT = {"2016Q1": "16", "2014Q1": "14", "stand-in": "in"}
+
+
+def survey_numbers(quarters):
+    """Households with a weight of their own (%), and what all stand for (millions)."""
+    values = {}
+    for name, file in quarters.items():
+        weight = file.survey["weight"]
+        values[f"own-weight-{SHORT[name]}"] = 100 * np.mean(
+            ~weight.duplicated(keep=False)
+        )
+        values[f"stand-for-{SHORT[name]}"] = weight.sum() / 1e6
+    return values
+
+
 def file_numbers(files):
     """What the text says of the files."""
-    short = {"2016Q1": "16", "2014Q1": "14", "stand-in": "in"}
     labels = {
         "records": "records",
         "income 0 (%)": "zeros",
@@ -524,7 +538,7 @@ def file_numbers(files):
     }
     found = {name: described(file) for name, file in files.items()}
     return {
-        f"{label}-{short[name]}": table[row]
+        f"{label}-{SHORT[name]}": table[row]
         for name, table in found.items()
         for row, label in labels.items()
     }

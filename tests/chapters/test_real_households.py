@@ -129,6 +129,32 @@ def test_patterns_stand_for_households(file):
     assert table.loc["P2", "smallest stands for"] == smallest
 
 
+def test_several_releases_say_more_than_one(file):
+    y = file.of.y
+    z = {name: blurred(y, 0.3, k, m=12) for k, name in enumerate(study.NAMES)}
+    table = study.panel(file.of, SimpleNamespace(z=z), interviews=4)
+    assert list(table.index) == ["Data", *study.NAMES]
+    assert (table.loc["Data"] == 100).all()
+    for name in study.NAMES:
+        near = np.abs(z[name] - y) <= rules.RADIUS * y
+        assert table.loc[name, "one release"] == pytest.approx(100 * near.mean())
+        four = [rules.logs(z[name][k : k + 4]).mean(axis=0) for k in (0, 4, 8)]
+        four = np.exp(four) - rules.SHIFT
+        near = np.abs(four - y) <= rules.RADIUS * y
+        assert table.loc[name, "mean of 4"] == pytest.approx(100 * near.mean())
+    # Noise that is independent from release to release is averaged away.
+    assert (table["mean of 4"] > table["one release"] + 10)[1:].all()
+
+
+def test_survey_weights_of_their_own(file):
+    weight = file.survey["weight"].to_numpy(copy=True)
+    weight[:5] = [1.0, 2.0, 2.0, 3.0, 3.0]
+    survey = file.survey.assign(weight=weight)
+    found = study.survey_numbers({"2016Q1": file._replace(survey=survey)})
+    assert found["own-weight-16"] == pytest.approx(100 / len(weight))
+    assert found["stand-for-16"] == pytest.approx(weight.sum() / 1e6)
+
+
 def test_flags_and_the_imitation(file):
     found = study.as_top_coded(file, share=0.025)
     y = file.of.y
