@@ -274,7 +274,7 @@ def panel(of, s, interviews=4):
     whoever knows which rows belong together can take their mean; here the rows of as
     many data sets of one quarter, since no income of theirs would have changed.
     """
-    rows = {"Data": dict.fromkeys(("one release", f"mean of {interviews}"), 100.0)}
+    rows = {}
     for name in NAMES:
         several = s.z[name].reshape(-1, interviews, len(of.y))
         rows[name] = {

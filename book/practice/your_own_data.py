@@ -365,9 +365,7 @@ def about_groups(table, predictors, known, small):
 
 
 def survey_weights(table, name):
-    """Return survey weights as numbers, or stop; 1 each if the file has none."""
-    if name is None:
-        return np.ones(len(table))
+    """Return survey weights as numbers, or stop."""
     found = numbers_in(table, name)
     if (found <= 0).any():
         _stop(name, "must be above 0", _first(table, name, found <= 0))
