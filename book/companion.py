@@ -141,6 +141,28 @@ def earner(people, income, weights=None):
     return beta[..., k], variance
 
 
+def shuffled(values, groups, n_files, rng):
+    """Deal values out at random within groups of records, once for each file.
+
+    Parameters
+    ----------
+    values : array-like, shape (n,)
+    groups : iterable of ndarray of int
+        Places of the records of each group.
+    n_files : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (n_files, n)
+    """
+    files = np.tile(np.asarray(values, dtype=float), (n_files, 1))
+    for file in files:
+        for places in groups:
+            file[places] = rng.permutation(file[places])
+    return files
+
+
 def in_rows(log_likelihood):
     """Log-likelihoods with one row for each draw, chain after chain, shape (S, n)."""
     return log_likelihood.to_numpy().reshape(-1, log_likelihood.sizes["record"])

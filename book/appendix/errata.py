@@ -614,16 +614,6 @@ def only_one_in_ball(top_coded):
 # P2
 
 
-def shuffled(values, groups, n_files, random_seed):
-    """Files with the values in random order within groups of records."""
-    rng = np.random.default_rng(random_seed)
-    files = np.tile(values, (n_files, 1))
-    for file in files:
-        for members in groups:
-            file[members] = file[rng.permutation(members)]
-    return files
-
-
 def source_of_weights(synthetic, confidential):
     """P2.1, weights from synthetic and from confidential values."""
     low, median, high = np.quantile(synthetic, [0, 0.5, 1])

@@ -39,15 +39,6 @@ LINES = {"overlap": 0.8, "largest": 0.025, "pMSE": 2}
 # Releases and fits
 
 
-def permuted(values, groups, n_files, rng):
-    """Deal the values out at random within groups of records, once for each file."""
-    files = np.tile(values.astype(float), (n_files, 1))
-    for file in files:
-        for rows in groups:
-            file[rows] = rng.permutation(file[rows])
-    return files
-
-
 def convergence(study):
     """Mean weight, largest R-hat and smallest effective sample size of each fit."""
     rows = {}

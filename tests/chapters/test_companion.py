@@ -26,6 +26,16 @@ def test_a_long_message_is_broken_into_lines(capsys):
     assert max(map(len, lines)) <= 72
 
 
+def test_shuffled_files_keep_the_values_of_each_group():
+    values = np.arange(10)
+    groups = [np.arange(4), np.arange(4, 9)]  # the last record is in no group
+    files = companion.shuffled(values, groups, 30, np.random.default_rng(1))
+    assert files.shape == (30, 10)
+    for rows in (*groups, [9]):
+        assert (np.sort(files[:, rows], axis=1) == values[rows]).all()
+    assert len(np.unique(files, axis=0)) > 20
+
+
 class Counting:
     """A mixture whose fits converge from so many draws on."""
 

@@ -323,14 +323,6 @@ def test_possible_patterns():
     assert errata.fewest_in_ball(0.95) == 1
 
 
-def test_shuffle_within_groups():
-    values, groups = np.arange(6.0), [np.array([0, 1, 2]), np.array([3, 4, 5])]
-    files = errata.shuffled(values, groups, 20, random_seed=1)
-    assert (np.sort(files[:, :3]) == values[:3]).all()
-    assert (np.sort(files[:, 3:]) == values[3:]).all()
-    assert len(np.unique(files, axis=0)) > 10
-
-
 def test_utility_tables():
     inside = errata.contained(errata.UTILITY, "Data")
     assert inside.all()

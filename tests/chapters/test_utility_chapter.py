@@ -25,16 +25,6 @@ def set_to(table, row, column, value):
 # Releases and intervals
 
 
-def test_permuted_files_keep_the_values_of_each_group():
-    values = np.arange(10)
-    groups = [np.arange(4), np.arange(4, 9)]  # the last record is in no group
-    files = utility.permuted(values, groups, 30, np.random.default_rng(1))
-    assert files.shape == (30, 10)
-    for rows in (*groups, [9]):
-        assert (np.sort(files[:, rows], axis=1) == values[rows]).all()
-    assert len(np.unique(files, axis=0)) > 20
-
-
 def test_bootstrap_means_are_means_of_resampled_files():
     files = np.array([[0.0, 1.0, 5.0], [2.0, 2.0, 2.0]])
     means = utility.bootstrap_means(files, 2000, np.random.default_rng(1))
