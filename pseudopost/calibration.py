@@ -133,6 +133,7 @@ def match_scalar_weight(
     tolerance=0.005,
     max_steps=10,
     n_datasets=20,
+    first=None,
     **settings,
 ):
     """Find the one weight for all records whose file-level risk is the target.
@@ -159,6 +160,9 @@ def match_scalar_weight(
     n_datasets : int
         m, the number of synthetic data sets that a risk is measured on; they are drawn
         with the seed of `fit`.
+    first : float, optional
+        Weight to try first, between 0 and 1; where the line from risk 0 at weight 0 to
+        that of `fit` at weight 1 meets the target, unless given.
     **settings
         Passed on to `synthesizer.synthesize`.
 
@@ -215,10 +219,12 @@ def match_scalar_weight(
     target = as_number(
         target, "target", low=0, high=start, open_low=True, open_high=True
     )
+    if first is not None:
+        first = as_number(first, "first", low=0, high=1, open_low=True, open_high=True)
     return _search(
         synthesizer,
         fit,
-        steps=_illinois(start, target),
+        steps=_illinois(start, target, first),
         weights_of=lambda weight: np.full(len(synthesizer.y), weight),
         measure=measure,
         target=target,
@@ -266,16 +272,17 @@ def _bisection(first):
         middle = (low + high) / 2
 
 
-def _illinois(start, target):
+def _illinois(start, target, first):
     """Cross the line between two ends, beginning with the weights 0 and 1.
 
     The risk under weight 0 is that of the prior, and taken as 0.
     """
     ends, values, moved = [0.0, 1.0], [-target, start - target], None
+    weight = first or float(np.interp(0, values, ends))
     while True:
-        weight = float(np.interp(0, values, ends))
         difference = yield weight
         end = int(difference > 0)
         if end == moved:
             values[1 - end] /= 2
         ends[end], values[end], moved = weight, difference, end
+        weight = float(np.interp(0, values, ends))

@@ -133,6 +133,7 @@ CALLS = {
         "tolerance": 0.5,
         "max_steps": 1,
         "n_datasets": 2,
+        "first": 0.5,
     },
     "pairwise_weights": {
         "y": Y,

@@ -399,6 +399,20 @@ def test_matched_weight_by_hand_from_above():
     )
 
 
+def test_matched_weight_from_a_first_guess_by_hand():
+    # Lines from (1/2, 1/4) to (1, 1), and from (3/4, 9/16) to (1, 13/16), half of the
+    # distance having been taken away, meet 5/8 at these weights.
+    found = match(risk_by_weight(lambda w: w**2), 5 / 8, tolerance=0.04, first=0.5)
+    np.testing.assert_allclose(found.path.constant, [1 / 2, 3 / 4, 13 / 16])
+
+
+@pytest.mark.parametrize("first", [0, 1, 1.5, np.nan, "half"])
+def test_first_weight_errors(first):
+    text = f"first must be a finite number in (0, 1); got {first!r}"
+    with pytest.raises(ValueError, match=re.escape(text) + "$"):
+        match(risk_by_weight(lambda w: w), 0.5, first=first)
+
+
 def test_linear_risk_is_matched_in_one_step():
     found = match(risk_by_weight(lambda w: 0.8 * w), 0.2)
     assert found.constant == pytest.approx(0.25)

@@ -192,6 +192,7 @@ def study_of(of, sampling):
             target=target,
             tolerance=tolerance,
             n_datasets=20 * FITS,
+            first=pairwise.mean(),
         )
     found = match.path.set_index("constant")["found"][match.constant]
     print(
@@ -227,35 +228,44 @@ def convergence(s):
     return pd.DataFrame(rows).T
 
 
-def of_chains(z, measure):
-    """Mean of a measure over the chains of a fit, and its standard error."""
-    values = [measure(each) for each in np.split(z, FITS)]
-    return np.mean(values), between_fits(values)
-
-
 def risks(of, s):
-    """Mean and highest risks for both intruders, with errors between chains.
+    """Mean and highest risks for both intruders, and their errors between chains.
 
     "Shuffled" deals the incomes of each pattern out again, 100 times: such files tell an
     intruder nothing of a household but its pattern.
+
+    Returns
+    -------
+    values, errors : DataFrame
+        By synthesizer, and by intruder and measure; the file and its shuffles have no
+        error.
     """
     measures = {"mean": np.mean, "highest 1%": rules.highest}
-    table = {}
+    values, errors = {}, {}
     for paper, known in rules.KNOWN.items():
         patterns = of.people.groupby(known, observed=True).indices.values()
         dealt = shuffled(of.y, patterns, 20 * FITS, np.random.default_rng(SEED))
-        untold = {"Data": of.y, "Shuffled": dealt}
+        risk = {
+            name: [rules.risk(of, z, paper)]
+            for name, z in {"Data": of.y, "Shuffled": dealt}.items()
+        } | {
+            name: [rules.risk(of, z, paper) for z in np.split(s.z[name], FITS)]
+            for name in NAMES
+        }
         for label, measure in measures.items():
-            column = table.setdefault((f"{paper}'s intruder", label), {})
-            for name, z in untold.items():
-                column[name] = f"{measure(rules.risk(of, z, paper)):.3f}"
-            for name in NAMES:
-                mean, error = of_chains(
-                    s.z[name],
-                    lambda z, m=measure, paper=paper: m(rules.risk(of, z, paper)),
-                )
-                column[name] = f"{mean:.3f} ± {error:.3f}"
-    return pd.DataFrame(table)
+            column = f"{paper}'s intruder", label
+            each = {name: [measure(one) for one in r] for name, r in risk.items()}
+            values[column] = {name: np.mean(m) for name, m in each.items()}
+            errors[column] = {name: between_fits(each[name]) for name in NAMES}
+    values = pd.DataFrame(values)
+    return values, pd.DataFrame(errors).reindex(values.index)
+
+
+def with_errors(values, errors):
+    """Write values with their errors, where they have one."""
+    return values.map("{:.3f}".format) + errors.map(" ± {:.3f}".format).where(
+        errors.notna(), ""
+    )
 
 
 def sampling_protects(file):
@@ -426,6 +436,22 @@ def intervals(file, s, step=5):
     return found
 
 
+def contained(estimated):
+    """How many of the intervals have the estimate of the data in them."""
+    return pd.DataFrame(
+        {
+            quarter: {
+                name: sum(
+                    table[name][1] <= table["Data"][0] <= table[name][2]
+                    for table in found.values()
+                )
+                for name in NAMES
+            }
+            for quarter, found in estimated.items()
+        }
+    )
+
+
 def owners(file, y, groups=10):
     """Share of owners in tenths of the income, of all households."""
     weight = file.survey["weight"].to_numpy()
@@ -529,6 +555,80 @@ def survey_numbers(quarters):
         )
         values[f"stand-for-{SHORT[name]}"] = weight.sum() / 1e6
     return values
+
+
+def fit_numbers(fitted):
+    """What the text says of all fits of all files."""
+    components = {name: fitted.xs(name, level=1)["components"] for name in NAMES}
+    return {
+        "largest-rhat": fitted["largest R-hat"].max(),
+        "smallest-ess": fitted["smallest bulk ESS"].min(),
+        "most-draws": fitted["draws a chain"].max(),
+        "occupied-low": components["Unweighted"].min(),
+        "occupied-high": components["Unweighted"].max(),
+        "occupied-marginal-low": components["Marginal"].min(),
+        "occupied-marginal-high": components["Marginal"].max(),
+    } | {
+        f"weight-{name}-{SHORT[file]}": fitted.loc[(file, name), "mean weight"]
+        for file, name in fitted.index
+    }
+
+
+def sampling_numbers(tables):
+    """What the text says of patterns, from :func:`sampling_protects` by quarter."""
+    labels = {
+        "patterns": "patterns",
+        "of one record": "lone",
+        "smallest stands for": "least",
+    }
+    return {
+        f"{label}-{paper}-{SHORT[name]}": table.loc[paper, column]
+        for name, table in tables.items()
+        for paper in table.index
+        for column, label in labels.items()
+    }
+
+
+def risk_numbers(found):
+    """What the text says of mean risks, from :func:`risks` by file.
+
+    ``gone`` is how much of the way from the file to its shuffles synthesis alone has
+    gone, and ``won`` how much of the rest Marginal weights go, in percent.
+    """
+    numbers = {}
+    for file, (values, _) in found.items():
+        short = SHORT[file]
+        for paper in rules.KNOWN:
+            mean = values[f"{paper}'s intruder", "mean"]
+            numbers |= {f"{name}-{paper}-{short}": mean[name] for name in mean.index}
+        mean = values["P2's intruder", "mean"]
+        left = mean["Unweighted"] - mean["Shuffled"]
+        way = mean["Data"] - mean["Shuffled"]
+        numbers[f"gone-{short}"] = 100 * (1 - left / way)
+        numbers[f"won-{short}"] = 100 * (mean["Unweighted"] - mean["Marginal"]) / left
+    return numbers
+
+
+def panel_numbers(tables):
+    """What the text says of Unweighted, from :func:`panel` by quarter."""
+    return {
+        f"{label}-{SHORT[name]}": table.loc["Unweighted"].iloc[k]
+        for name, table in tables.items()
+        for k, label in enumerate(("one-release", "several"))
+    }
+
+
+def estimate_numbers(estimated):
+    """Estimates of the text, and the ends of their intervals, by quarter."""
+    labels = "mean", "poor", "earner", "owners"
+    ends = {"": 0, "low-": 1, "high-": 2}
+    return {
+        f"{label}-{end}{name}-{SHORT[quarter]}": values[name][k]
+        for quarter, found in estimated.items()
+        for label, values in zip(labels, found.values(), strict=True)
+        for name in values
+        for end, k in ends.items()
+    }
 
 
 def file_numbers(files):

@@ -107,17 +107,57 @@ def test_what_is_left_out():
     assert "urban_type=Rural" in said[0]
 
 
-def test_risks_are_those_of_the_rules(file, released):
-    table = study.risks(file.of, released)
-    own = rules.risk(file.of, file.of.y, "P1")
-    assert table.loc["Data", ("P1's intruder", "mean")] == f"{own.mean():.3f}"
-    values = [
-        rules.risk(file.of, z).mean() for z in np.split(released.z["Scalar"], FITS)
-    ]
-    error = np.std(values, ddof=1) / np.sqrt(FITS)
-    assert table.loc["Scalar", ("P2's intruder", "mean")] == (
-        f"{np.mean(values):.3f} ± {error:.3f}"
-    )
+@pytest.fixture(scope="module")
+def found(file, released):
+    "Risks of the made-up releases."
+    return study.risks(file.of, released)
+
+
+class TestRisks:
+    def test_risks_are_those_of_the_rules(self, file, released, found):
+        values, errors = found
+        own = rules.risk(file.of, file.of.y, "P1")
+        assert values.loc["Data", ("P1's intruder", "mean")] == own.mean()
+        assert errors.loc["Data"].isna().all()
+        each = [rules.risk(file.of, z) for z in np.split(released.z["Scalar"], FITS)]
+        for label, measure in {"mean": np.mean, "highest 1%": rules.highest}.items():
+            of_chains = [measure(one) for one in each]
+            cell = "Scalar", ("P2's intruder", label)
+            assert values.loc[cell] == pytest.approx(np.mean(of_chains))
+            error = np.std(of_chains, ddof=1) / np.sqrt(FITS)
+            assert errors.loc[cell] == pytest.approx(error)
+
+    def test_a_shuffle_tells_the_pattern_alone(self, file, found):
+        "The chance to draw a close income, times the share of the others."
+        y, patterns = (
+            file.of.y,
+            file.of.people.groupby(rules.KNOWN["P2"], observed=True),
+        )
+        expected = np.empty(len(y))
+        for rows in patterns.indices.values():
+            close = np.abs(y[rows] - y[rows, None]) <= rules.RADIUS * y[rows, None]
+            share = close.mean(axis=1)
+            lone = len(rows) == 1
+            expected[rows] = 1.0 if lone else share * (1 - share)
+        mean = found[0].loc["Shuffled", ("P2's intruder", "mean")]
+        assert mean == pytest.approx(expected.mean(), abs=0.003)
+
+    def test_written_with_errors(self, found):
+        table = study.with_errors(*found)
+        value, error = (each.loc["Vector"].iloc[0] for each in found)
+        assert table.loc["Vector"].iloc[0] == f"{value:.3f} ± {error:.3f}"
+        assert table.loc["Data"].iloc[0] == f"{found[0].loc['Data'].iloc[0]:.3f}"
+
+    def test_numbers_of_the_text(self, found):
+        numbers = study.risk_numbers({"2016Q1": found})
+        mean = found[0]["P2's intruder", "mean"]
+        assert numbers["Marginal-P2-16"] == mean["Marginal"]
+        # All the way is 100.
+        way = mean["Data"] - mean["Shuffled"]
+        left = way * (1 - numbers["gone-16"] / 100)
+        assert mean["Shuffled"] + left == pytest.approx(mean["Unweighted"])
+        after = mean["Unweighted"] - left * numbers["won-16"] / 100
+        assert after == pytest.approx(mean["Marginal"])
 
 
 def test_patterns_stand_for_households(file):
@@ -235,6 +275,19 @@ class TestEstimates:
         assert found[label]["Vector"][0] == pytest.approx(combined.estimate)
 
 
+def test_intervals_that_contain_the_estimate():
+    intervals = {name: (2.0, 1.5, 2.5) for name in study.NAMES}
+    high = {name: (4.0, 3.5, 4.5) for name in study.NAMES}
+    data = {"Data": (2.0, 0.0, 9.0)}
+    found = study.contained({"2016Q1": {"a": data | intervals, "b": data | high}})
+    assert (found["2016Q1"] == 1).all()
+    numbers = study.estimate_numbers(
+        {"2016Q1": dict(zip("abcd", [data | high] * 4, strict=True))}
+    )
+    assert numbers["mean-low-Vector-16"] == 3.5
+    assert numbers["owners-Data-16"] == 2
+
+
 def test_owners_by_tenths(file):
     survey = file.survey.assign(weight=1.0)
     equal = file._replace(survey=survey)
@@ -260,9 +313,36 @@ def test_figures(file, released):
         plt.close("all")
 
 
-def test_numbers_of_the_text(file):
+def test_numbers_of_the_text(file, released):
     found = study.file_numbers({"2016Q1": file, "stand-in": file})
     assert found["kept-16"] == found["kept-in"] == len(file.of.y)
+    table = study.sampling_protects(file)
+    numbers = study.sampling_numbers({"2014Q1": table})
+    assert numbers["least-P2-14"] == table.loc["P2", "smallest stands for"]
+    assert numbers["lone-P1-14"] == table.loc["P1", "of one record"]
+    several = study.panel(file.of, released, interviews=2)
+    numbers = study.panel_numbers({"2016Q1": several})
+    assert numbers["one-release-16"] == several.loc["Unweighted", "one release"]
+    assert numbers["several-16"] == several.loc["Unweighted", "mean of 2"]
+
+
+def test_numbers_of_fits():
+    fitted = pd.DataFrame(
+        {
+            "mean weight": np.arange(12) / 12,
+            "draws a chain": 400,
+            "largest R-hat": 1 + np.arange(12) / 1000,
+            "smallest bulk ESS": 450 + np.arange(12),
+            "components": 2 + np.arange(12) / 4,
+        },
+        index=pd.MultiIndex.from_product([["2016Q1", "stand-in"], study.NAMES]),
+    )
+    numbers = study.fit_numbers(fitted)
+    assert numbers["largest-rhat"] == 1.011
+    assert numbers["smallest-ess"] == 450
+    assert (numbers["occupied-low"], numbers["occupied-high"]) == (2, 3.5)
+    assert numbers["occupied-marginal-low"] == 2.5
+    assert numbers["weight-Marginal-in"] == 8 / 12
 
 
 @pytest.mark.slow
