@@ -261,6 +261,48 @@ def risks(of, s):
     return values, pd.DataFrame(errors).reindex(values.index)
 
 
+def blind(fit):
+    """Copy a fit for ``allocation="weighted"`` with weights of 0.
+
+    Each record then draws its component by the shares, and not by its own value.
+    """
+    other = fit.copy()
+    constant = fit["constant_data"].to_dataset()
+    other["constant_data"] = constant.assign(weights=0 * constant["weights"])
+    return other
+
+
+def by_component(of, s, names=("Unweighted", "Marginal", "Pairwise")):
+    """Risk for P2's intruder and errors of estimates, by how components are drawn.
+
+    Returns
+    -------
+    values, errors : DataFrame
+        By synthesizer and rule: mean risk, and the largest relative error of the four
+        estimates of the rules, in percent; and their errors between chains.
+    """
+    release = {"n_datasets": 20 * FITS, "random_seed": SEED + 1}
+    measures = {
+        "mean risk": lambda z: rules.risk(of, z).mean(),
+        "largest error (%)": lambda z: 100 * np.abs(rules.errors(of, z)).max(),
+    }
+    rows = {}
+    for name in names:
+        weighted = {"allocation": "weighted", **release}
+        drawn = {
+            "density": s.z[name],
+            "weighted density": s.synthesize(name, **weighted),
+            "share": s.model.synthesize(blind(s.fits[name]), **weighted).to_numpy(),
+        }
+        for rule, z in drawn.items():
+            rows[name, rule] = {
+                label: [measure(one) for one in np.split(z, FITS)]
+                for label, measure in measures.items()
+            }
+    each = pd.DataFrame(rows).T
+    return each.map(np.mean), each.map(between_fits)
+
+
 def with_errors(values, errors):
     """Write values with their errors, where they have one."""
     return values.map("{:.3f}".format) + errors.map(" ± {:.3f}".format).where(
@@ -607,6 +649,17 @@ def risk_numbers(found):
         numbers[f"gone-{short}"] = 100 * (1 - left / way)
         numbers[f"won-{short}"] = 100 * (mean["Unweighted"] - mean["Marginal"]) / left
     return numbers
+
+
+def component_numbers(found):
+    """Mean risks of the text, from :func:`by_component` by file."""
+    short = {"density": "density", "weighted density": "weighted", "share": "share"}
+    return {
+        f"{label}-{name}-{short[rule]}-{SHORT[file]}": values.loc[(name, rule), column]
+        for file, (values, _) in found.items()
+        for name, rule in values.index
+        for label, column in (("by", "mean risk"), ("off", "largest error (%)"))
+    }
 
 
 def panel_numbers(tables):

@@ -365,3 +365,15 @@ def test_six_synthesizers_by_the_rules(capsys, monkeypatch):
     table = study.convergence(s)
     assert (table["draws a chain"] == 20).all()
     assert set(study.warned(s)) <= set(study.NAMES)
+    values, errors = study.by_component(of, s)
+    assert (
+        values.loc["Unweighted", "density"] == values.loc["Unweighted"].iloc[1]
+    ).all()
+    numbers = study.component_numbers({"stand-in": (values, errors)})
+    share = s.model.synthesize(
+        study.blind(s.fits["Pairwise"]), 20 * FITS, 2, allocation="weighted"
+    )
+    expected = np.mean([rules.risk(of, z).mean() for z in np.split(share, FITS)])
+    assert numbers["by-Pairwise-share-in"] == pytest.approx(expected)
+    # The shares are those of the posterior, and not of the records' own values.
+    assert (s.fits["Pairwise"]["constant_data"]["weights"] > 0).all()
