@@ -272,7 +272,7 @@ def blind(fit):
     return other
 
 
-def by_component(of, s, names=("Unweighted", "Marginal", "Pairwise")):
+def by_component(of, s):
     """Risk for P2's intruder and errors of estimates, by how components are drawn.
 
     Returns
@@ -287,7 +287,7 @@ def by_component(of, s, names=("Unweighted", "Marginal", "Pairwise")):
         "largest error (%)": lambda z: 100 * np.abs(rules.errors(of, z)).max(),
     }
     rows = {}
-    for name in names:
+    for name in ("Unweighted", "Marginal", "Pairwise"):
         weighted = {"allocation": "weighted", **release}
         drawn = {
             "density": s.z[name],
@@ -601,16 +601,19 @@ def survey_numbers(quarters):
 
 def fit_numbers(fitted):
     """What the text says of all fits of all files."""
-    components = {name: fitted.xs(name, level=1)["components"] for name in NAMES}
-    return {
+    components = fitted["components"].groupby(level=1)
+    ends = {"low": components.min(), "high": components.max()}
+    numbers = {
         "largest-rhat": fitted["largest R-hat"].max(),
         "smallest-ess": fitted["smallest bulk ESS"].min(),
         "most-draws": fitted["draws a chain"].max(),
-        "occupied-low": components["Unweighted"].min(),
-        "occupied-high": components["Unweighted"].max(),
-        "occupied-marginal-low": components["Marginal"].min(),
-        "occupied-marginal-high": components["Marginal"].max(),
-    } | {
+    }
+    numbers |= {
+        f"occupied-{name}-{end}": of_name[name]
+        for end, of_name in ends.items()
+        for name in NAMES
+    }
+    return numbers | {
         f"weight-{name}-{SHORT[file]}": fitted.loc[(file, name), "mean weight"]
         for file, name in fitted.index
     }
@@ -653,9 +656,10 @@ def risk_numbers(found):
 
 def component_numbers(found):
     """Mean risks of the text, from :func:`by_component` by file."""
-    short = {"density": "density", "weighted density": "weighted", "share": "share"}
     return {
-        f"{label}-{name}-{short[rule]}-{SHORT[file]}": values.loc[(name, rule), column]
+        f"{label}-{name}-{rule.split()[0]}-{SHORT[file]}": values.loc[
+            (name, rule), column
+        ]
         for file, (values, _) in found.items()
         for name, rule in values.index
         for label, column in (("by", "mean risk"), ("off", "largest error (%)"))

@@ -340,8 +340,9 @@ def test_numbers_of_fits():
     numbers = study.fit_numbers(fitted)
     assert numbers["largest-rhat"] == 1.011
     assert numbers["smallest-ess"] == 450
-    assert (numbers["occupied-low"], numbers["occupied-high"]) == (2, 3.5)
-    assert numbers["occupied-marginal-low"] == 2.5
+    assert numbers["occupied-Unweighted-low"] == 2
+    assert numbers["occupied-Unweighted-high"] == 3.5
+    assert numbers["occupied-Marginal-low"] == 2.5
     assert numbers["weight-Marginal-in"] == 8 / 12
 
 
