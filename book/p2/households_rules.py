@@ -30,15 +30,21 @@ intruder. Lifted: the straight line through Pairwise over Marginal. Scalar: one 
 for all, at which the mean risk for P2's intruder is that of Pairwise, up to a standard
 error between fits. A record that is alone has risk 1 if its value is close.
 
+*Changed after a look.* The first fits of Vector took 1 less the risk in place of P1's
+Equation 9, by a slip, and were made again. On the stand-in the mean risk of Unweighted
+is no higher than that of Pairwise, which these rules had not foreseen; the weight of
+Scalar is 1 there.
+
 *Releases.* 20 data sets from each chain, with random numbers other than those that
 weights came from. Each chain is a fit of its own: a measure is taken of the 20 data sets
 of each, and the five values have a mean and a standard error.
 
 *Decisions.* A measure is positive where the finding holds. It is *seen* if its mean is
 more standard errors above 0 than the 97.5% point of Student's t with four degrees of
-freedom, *not seen* if it is as far below, and *undecided* between. With so many findings and files some are decided by chance: one in twenty, if
-nothing were true. A finding about the confidential file alone has no error, and is seen
-if its measure is above 0. Other files, other quarters, are not in these errors.
+freedom, *not seen* if it is as far below, and *undecided* between. With so many
+findings and files some are decided by chance: one in twenty, if nothing were true. A
+finding about the confidential file alone has no error, and is seen if its measure is
+above 0. Other files, other quarters, are not in these errors.
 """
 
 from typing import NamedTuple

@@ -175,34 +175,49 @@ def study_of(of, sampling):
         pp.pairwise_weights(of.y, order=order, **known) for order in (1, 2)
     )
     line = np.polynomial.Polynomial.fit(marginal, pairwise, 1).convert()
-    s.add("Vector", pp.marginal_weights(at_risk), **release)
+    s.add("Vector", pp.sigmoid_weights(at_risk), **release)
     s.add("Marginal", marginal, **release)
     s.add("Pairwise", pairwise, **release)
     lifted = pp.adjust_weights(marginal, line.coef[1], line.coef[0])
     s.add("Lifted", lifted, **release)
+    _add_scalar(of, s, pairwise.mean(), release)
+    return s
+
+
+def _add_scalar(of, s, first, release):
+    """Find the weight with the mean risk of Pairwise, and release under it.
+
+    It is 1 where weights of 1 have no higher mean risk than that, up to its error.
+    """
     by_fit = [rules.risk(of, z).mean() for z in np.split(s.z["Pairwise"], FITS)]
     target, tolerance = np.mean(by_fit), between_fits(by_fit)
-    with warnings.catch_warnings():
-        # Of steps on the way, and of a target that was missed, which is told below.
-        warnings.simplefilter("ignore")
-        match = pp.match_scalar_weight(
-            s.model,
-            s.fits["Unweighted"],
-            risk=lambda z: rules.risk(of, z),
-            target=target,
-            tolerance=tolerance,
-            n_datasets=20 * FITS,
-            first=pairwise.mean(),
-        )
-    found = match.path.set_index("constant")["found"][match.constant]
-    print(
-        f"Scalar: {match.constant:.3f}, found in {len(match.path)} steps; mean risk "
-        f"{found:.4f}, of Pairwise {target:.4f} ± {tolerance:.4f}"
+    found, steps = rules.risk(of, s.z["Unweighted"]).mean(), 0
+    s.weights["Scalar"], s.fits["Scalar"] = (
+        s.weights["Unweighted"],
+        s.fits["Unweighted"],
     )
-    s.weights["Scalar"], s.fits["Scalar"] = match.weights, match.fit
+    if found - target > tolerance:
+        with warnings.catch_warnings():
+            # Of steps on the way, and of a target that was missed, which is told below.
+            warnings.simplefilter("ignore")
+            match = pp.match_scalar_weight(
+                s.model,
+                s.fits["Unweighted"],
+                risk=lambda z: rules.risk(of, z),
+                target=target,
+                tolerance=tolerance,
+                first=first,
+                n_datasets=release["n_datasets"],
+            )
+        s.weights["Scalar"], s.fits["Scalar"] = match.weights, match.fit
+        found = match.path.set_index("constant")["found"][match.constant]
+        steps = len(match.path)
     s.z["Scalar"] = s.synthesize("Scalar", **release)
     s.risk["Scalar"] = s.risk_of(s.z["Scalar"])
-    return s
+    print(
+        f"Scalar: {s.weights['Scalar'][0]:.3f}, found in {steps} steps; mean risk "
+        f"{found:.4f}, of Pairwise {target:.4f} ± {tolerance:.4f}"
+    )
 
 
 def warned(s):
@@ -278,15 +293,16 @@ def by_component(of, s):
     Returns
     -------
     values, errors : DataFrame
-        By synthesizer and rule: mean risk, and the largest relative error of the four
-        estimates of the rules, in percent; and their errors between chains.
+        By synthesizer and rule: mean risk; the largest relative error of the four
+        estimates of the rules, in percent; and the largest income of all files, in
+        millions, which has no error.
     """
     release = {"n_datasets": 20 * FITS, "random_seed": SEED + 1}
     measures = {
         "mean risk": lambda z: rules.risk(of, z).mean(),
         "largest error (%)": lambda z: 100 * np.abs(rules.errors(of, z)).max(),
     }
-    rows = {}
+    rows, largest = {}, {}
     for name in ("Unweighted", "Marginal", "Pairwise"):
         weighted = {"allocation": "weighted", **release}
         drawn = {
@@ -299,8 +315,11 @@ def by_component(of, s):
                 label: [measure(one) for one in np.split(z, FITS)]
                 for label, measure in measures.items()
             }
+            largest[name, rule] = z.max() / 1e6
     each = pd.DataFrame(rows).T
-    return each.map(np.mean), each.map(between_fits)
+    top = {"largest income (millions)": pd.Series(largest)}
+    values, errors = each.map(np.mean), each.map(between_fits)
+    return values.assign(**top), errors.reindex(columns=[*each, *top])
 
 
 def with_errors(values, errors):
@@ -311,30 +330,44 @@ def with_errors(values, errors):
 
 
 def sampling_protects(file):
-    """Patterns of what intruders know, in the sample and among all households."""
-    rows = {}
+    """Households like those of the file, in it and in the country.
+
+    Those of a pattern, and those of a pattern with an income within 20% of the record's.
+    """
+    y, weight, rows = file.of.y, file.survey["weight"].to_numpy(), {}
     for paper, known in rules.KNOWN.items():
-        groups = file.survey["weight"].groupby(
-            [file.of.people[name] for name in known], observed=True
-        )
-        size, stands_for = groups.size(), groups.sum()
+        size, stands_for = np.empty((2, len(y)))
+        groups = file.of.people.groupby(known, observed=True).indices.values()
+        for of_group in groups:
+            own = y[of_group]
+            close = np.abs(own - own[:, None]) <= rules.RADIUS * own[:, None]
+            size[of_group], stands_for[of_group] = (
+                close.sum(axis=1),
+                close @ weight[of_group],
+            )
         rows[paper] = {
-            "patterns": len(size),
-            "of one record": (size == 1).sum(),
-            "smallest stands for": stands_for.min(),
-            "median stands for": stands_for.median(),
+            "patterns": len(groups),
+            "patterns of one record": sum(len(each) == 1 for each in groups),
+            "smallest pattern stands for": min(weight[each].sum() for each in groups),
+            "alone with their income (%)": 100 * np.mean(size == 1),
+            "fewest with a close income": stands_for.min(),
         }
     return pd.DataFrame(rows).T
 
 
 def panel(of, s, interviews=4):
-    """Own values found from one release, and from the mean of several, in percent.
+    """Released values within 20% of the own, of one release and of several, in percent.
+
+    Of several it is the mean of the logarithms. "Regression" is no release, but what one
+    regression on all predictors says, fitted to the file itself.
 
     A household is interviewed in up to four quarters. If each quarter is synthesized,
     whoever knows which rows belong together can take their mean; here the rows of as
     many data sets of one quarter, since no income of theirs would have changed.
     """
-    rows = {}
+    predicted = np.exp(np.log(of.y + rules.SHIFT) - left_by_regression(of))
+    alone = 100 * np.mean(np.abs(predicted - rules.SHIFT - of.y) <= rules.RADIUS * of.y)
+    rows = {"Regression": {"one release": alone, f"mean of {interviews}": alone}}
     for name in NAMES:
         several = s.z[name].reshape(-1, interviews, len(of.y))
         rows[name] = {
@@ -623,8 +656,10 @@ def sampling_numbers(tables):
     """What the text says of patterns, from :func:`sampling_protects` by quarter."""
     labels = {
         "patterns": "patterns",
-        "of one record": "lone",
-        "smallest stands for": "least",
+        "patterns of one record": "lone",
+        "smallest pattern stands for": "least",
+        "alone with their income (%)": "alone",
+        "fewest with a close income": "close",
     }
     return {
         f"{label}-{paper}-{SHORT[name]}": table.loc[paper, column]
@@ -638,7 +673,8 @@ def risk_numbers(found):
     """What the text says of mean risks, from :func:`risks` by file.
 
     ``gone`` is how much of the way from the file to its shuffles synthesis alone has
-    gone, and ``won`` how much of the rest Marginal weights go, in percent.
+    gone, and ``won`` how much of the rest Marginal weights go, in percent; ``between``
+    is how far apart the weighted synthesizers are.
     """
     numbers = {}
     for file, (values, _) in found.items():
@@ -651,6 +687,7 @@ def risk_numbers(found):
         way = mean["Data"] - mean["Shuffled"]
         numbers[f"gone-{short}"] = 100 * (1 - left / way)
         numbers[f"won-{short}"] = 100 * (mean["Unweighted"] - mean["Marginal"]) / left
+        numbers[f"between-{short}"] = np.ptp(mean[[*NAMES[1:]]])
     return numbers
 
 
@@ -662,16 +699,24 @@ def component_numbers(found):
         ]
         for file, (values, _) in found.items()
         for name, rule in values.index
-        for label, column in (("by", "mean risk"), ("off", "largest error (%)"))
+        for label, column in (
+            ("by", "mean risk"),
+            ("off", "largest error (%)"),
+            ("top", "largest income (millions)"),
+        )
     }
 
 
 def panel_numbers(tables):
-    """What the text says of Unweighted, from :func:`panel` by quarter."""
+    """What the text says of Unweighted and a regression, from :func:`panel`."""
     return {
-        f"{label}-{SHORT[name]}": table.loc["Unweighted"].iloc[k]
+        f"{label}-{SHORT[name]}": table.loc[row].iloc[k]
         for name, table in tables.items()
-        for k, label in enumerate(("one-release", "several"))
+        for label, row, k in (
+            ("one-release", "Unweighted", 0),
+            ("several", "Unweighted", 1),
+            ("regression", "Regression", 0),
+        )
     }
 
 
@@ -686,6 +731,28 @@ def estimate_numbers(estimated):
         for name in values
         for end, k in ends.items()
     }
+
+
+def finding_numbers(looked):
+    """What the text says of single findings, and of files that are opposed.
+
+    ``differ`` is how many findings are seen in the stand-in and not in a quarter, or
+    the other way round.
+    """
+    rises = "Fewer risks rise by .25 under Marginal than between halves of a release"
+    decisions = pd.DataFrame(
+        {name: table["decision"] for name, table in looked.items()}
+    )
+    numbers = {
+        f"rises-{SHORT[name]}": looked[name].loc[rises, "measure"] for name in QUARTERS
+    }
+    opposed = [
+        {row["stand-in"], row[name]} == {"seen", "not seen"}
+        for _, row in decisions.iterrows()
+        for name in QUARTERS
+    ]
+    pairs = np.reshape(opposed, (len(decisions), len(QUARTERS)))
+    return numbers | {"differ": int(pairs.any(axis=1).sum())}
 
 
 def file_numbers(files):

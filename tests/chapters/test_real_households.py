@@ -158,22 +158,35 @@ class TestRisks:
         assert mean["Shuffled"] + left == pytest.approx(mean["Unweighted"])
         after = mean["Unweighted"] - left * numbers["won-16"] / 100
         assert after == pytest.approx(mean["Marginal"])
+        weighted = sorted(mean.drop(["Data", "Shuffled", "Unweighted"]))
+        assert numbers["between-16"] == weighted[-1] - weighted[0]
 
 
 def test_patterns_stand_for_households(file):
     table = study.sampling_protects(file)
     groups = file.of.people.groupby(rules.KNOWN["P2"], observed=True)
     assert table.loc["P2", "patterns"] == groups.ngroups
-    assert table.loc["P1", "of one record"] > 0
+    assert table.loc["P1", "patterns of one record"] > 0
     smallest = min(file.survey.loc[rows.index, "weight"].sum() for _, rows in groups)
-    assert table.loc["P2", "smallest stands for"] == smallest
+    assert table.loc["P2", "smallest pattern stands for"] == smallest
+    alone, stands_for = [], []
+    for _, rows in groups:
+        own = file.of.y[rows.index]
+        for y in own:
+            close = np.abs(own - y) <= rules.RADIUS * y
+            alone.append(close.sum() == 1)
+            stands_for.append(file.survey.loc[rows.index[close], "weight"].sum())
+    said = table.loc["P2", "alone with their income (%)"]
+    assert said == pytest.approx(100 * np.mean(alone))
+    said = table.loc["P2", "fewest with a close income"]
+    assert said == pytest.approx(min(stands_for))
 
 
 def test_several_releases_say_more_than_one(file):
     y = file.of.y
     z = {name: blurred(y, 0.3, k, m=12) for k, name in enumerate(study.NAMES)}
     table = study.panel(file.of, SimpleNamespace(z=z), interviews=4)
-    assert list(table.index) == list(study.NAMES)
+    assert list(table.index) == ["Regression", *study.NAMES]
     for name in study.NAMES:
         near = np.abs(z[name] - y) <= rules.RADIUS * y
         assert table.loc[name, "one release"] == pytest.approx(100 * near.mean())
@@ -182,7 +195,19 @@ def test_several_releases_say_more_than_one(file):
         near = np.abs(four - y) <= rules.RADIUS * y
         assert table.loc[name, "mean of 4"] == pytest.approx(100 * near.mean())
     # Noise that is independent from release to release is averaged away.
-    assert (table["mean of 4"] > table["one release"] + 10).all()
+    releases = table.drop("Regression")
+    assert (releases["mean of 4"] > releases["one release"] + 10).all()
+
+
+def test_a_regression_predicts_without_releases(file):
+    y = file.of.y
+    left = study.left_by_regression(file.of)
+    predicted = (y + rules.SHIFT) / np.exp(left) - rules.SHIFT
+    near = np.abs(predicted - y) <= rules.RADIUS * y
+    made_up = SimpleNamespace(z={name: y[None].repeat(4, 0) for name in study.NAMES})
+    table = study.panel(file.of, made_up)
+    assert table.loc["Regression", "one release"] == pytest.approx(100 * near.mean())
+    assert (table.loc[[*study.NAMES]] == 100).all(axis=None)
 
 
 def test_survey_weights_of_their_own(file):
@@ -318,11 +343,12 @@ def test_numbers_of_the_text(file, released):
     assert found["kept-16"] == found["kept-in"] == len(file.of.y)
     table = study.sampling_protects(file)
     numbers = study.sampling_numbers({"2014Q1": table})
-    assert numbers["least-P2-14"] == table.loc["P2", "smallest stands for"]
-    assert numbers["lone-P1-14"] == table.loc["P1", "of one record"]
+    assert numbers["least-P2-14"] == table.loc["P2", "smallest pattern stands for"]
+    assert numbers["lone-P1-14"] == table.loc["P1", "patterns of one record"]
     several = study.panel(file.of, released, interviews=2)
     numbers = study.panel_numbers({"2016Q1": several})
     assert numbers["one-release-16"] == several.loc["Unweighted", "one release"]
+    assert numbers["regression-16"] == several.loc["Regression", "mean of 2"]
     assert numbers["several-16"] == several.loc["Unweighted", "mean of 2"]
 
 
@@ -346,6 +372,26 @@ def test_numbers_of_fits():
     assert numbers["weight-Marginal-in"] == 8 / 12
 
 
+def test_numbers_of_findings():
+    "Only seen against not seen counts, in one quarter or in both."
+    names = [finding.name for finding in rules.FINDINGS]
+
+    def table(*first):
+        decisions = [*first, *["seen"] * (len(names) - len(first))]
+        return pd.DataFrame(
+            {"measure": np.arange(len(names)), "decision": decisions}, index=names
+        )
+
+    looked = {
+        "2016Q1": table("not seen", "undecided", "seen", "not seen"),
+        "2014Q1": table("not seen", "seen", "seen", "seen"),
+        "stand-in": table("seen", "not seen", "undecided", "not seen"),
+    }
+    numbers = study.finding_numbers(looked)
+    assert numbers["differ"] == 3
+    assert numbers["rises-14"] == 7
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pseudopost.ConvergenceWarning")
 def test_six_synthesizers_by_the_rules(capsys, monkeypatch):
@@ -360,8 +406,9 @@ def test_six_synthesizers_by_the_rules(capsys, monkeypatch):
     lifted = s.weights["Lifted"] < 1  # a line, but for what is cut off at 1
     line = np.corrcoef(s.weights["Lifted"][lifted], s.weights["Marginal"][lifted])
     assert line[0, 1] == pytest.approx(1)
-    own = 1 - rules.risk(of, s.synthesize("Unweighted", 20), "P1")
-    np.testing.assert_allclose(s.weights["Vector"], own)
+    own = rules.risk(of, s.synthesize("Unweighted", 20), "P1")
+    factor = 1 + 0.5 / (1 + np.exp(-0.8 * (20 * own - 10)))  # P1, Eq 9
+    np.testing.assert_allclose(s.weights["Vector"], np.maximum(0, 1 - factor * own))
     assert "Scalar: " in capsys.readouterr().out
     table = study.convergence(s)
     assert (table["draws a chain"] == 20).all()
@@ -376,5 +423,8 @@ def test_six_synthesizers_by_the_rules(capsys, monkeypatch):
     )
     expected = np.mean([rules.risk(of, z).mean() for z in np.split(share, FITS)])
     assert numbers["by-Pairwise-share-in"] == pytest.approx(expected)
+    largest = ("Pairwise", "share"), "largest income (millions)"
+    assert values.loc[largest] == float(share.max()) / 1e6
+    assert np.isnan(errors.loc[largest])
     own = s.fits["Pairwise"]["constant_data"]["weights"]  # were not changed
     np.testing.assert_array_equal(own, s.weights["Pairwise"])
