@@ -586,7 +586,10 @@ def draw_risks(files, studies):
     for ax, (name, file) in zip(np.atleast_1d(axes), files.items(), strict=True):
         samples = {"Data": rules.risk(file.of, file.of.y)} | studies[name].risk
         pp.plots.violins(
-            {each: samples[each] for each in ("Data", *NAMES)}, ylabel="Risk", ax=ax
+            {each: samples[each] for each in ("Data", *NAMES)},
+            ylabel="Risk",
+            middle="mean",
+            ax=ax,
         )
         ax.set_title(name)
 
@@ -633,21 +636,14 @@ def survey_numbers(quarters):
 
 
 def fit_numbers(fitted):
-    """What the text says of all fits of all files."""
-    components = fitted["components"].groupby(level=1)
-    ends = {"low": components.min(), "high": components.max()}
+    """What the text says of the fits, from :func:`convergence` by file."""
     numbers = {
         "largest-rhat": fitted["largest R-hat"].max(),
         "smallest-ess": fitted["smallest bulk ESS"].min(),
-        "most-draws": fitted["draws a chain"].max(),
-    }
-    numbers |= {
-        f"occupied-{name}-{end}": of_name[name]
-        for end, of_name in ends.items()
-        for name in NAMES
     }
     return numbers | {
-        f"weight-{name}-{SHORT[file]}": fitted.loc[(file, name), "mean weight"]
+        f"{label}-{name}-{SHORT[file]}": fitted.loc[(file, name), column]
+        for label, column in (("weight", "mean weight"), ("occupied", "components"))
         for file, name in fitted.index
     }
 

@@ -366,9 +366,8 @@ def test_numbers_of_fits():
     numbers = study.fit_numbers(fitted)
     assert numbers["largest-rhat"] == 1.011
     assert numbers["smallest-ess"] == 450
-    assert numbers["occupied-Unweighted-low"] == 2
-    assert numbers["occupied-Unweighted-high"] == 3.5
-    assert numbers["occupied-Marginal-low"] == 2.5
+    assert numbers["occupied-Unweighted-16"] == 2
+    assert numbers["occupied-Scalar-in"] == 4.75
     assert numbers["weight-Marginal-in"] == 8 / 12
 
 
