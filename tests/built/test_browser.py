@@ -6,11 +6,13 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+import pandas as pd
 import pytest
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
+LEDGER = ROOT / "book" / "ledger.csv"
 PAGES = sorted(HTML.glob("book/**/*.html"))
 assert PAGES, "there is no built book in _build: run make book"
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -222,6 +224,40 @@ def test_text_and_figures_stand_out(seen, theme):
 def test_a_phone_shows_the_whole_width(seen):
     assert seen["phone"]["page"] <= 0
     assert not seen["phone"]["out"]
+
+
+def test_the_ledger_is_filtered_in_the_page(browser):
+    page = browser.new_page()
+    page.goto((HTML / "book" / "appendix" / "ledger.html").as_uri())
+    ledger = pd.read_csv(LEDGER, keep_default_na=False)
+    rows = page.locator("table:has(th:has-text('status, where')) tbody tr:visible")
+    said = page.locator(".ledger-filter output")
+    assert rows.count() == len(ledger)
+
+    def shown():
+        assert said.text_content() == f"{rows.count()} of {len(ledger)} rows"
+        return set(rows.locator("td:first-child").all_text_contents())
+
+    def expected(query):
+        return set(ledger.query(query)["id"])
+
+    page.get_by_label("Paper").select_option("P2")
+    page.get_by_label("Status").select_option("contradicted")
+    assert shown() == expected("paper == 'P2' and status == 'contradicted'")
+    page.get_by_label("Real files").select_option("looked for")
+    found = "paper == 'P2' and status == 'contradicted' and real_files != ''"
+    assert shown() == expected(found)
+    for select in ("Paper", "Status", "Real files"):
+        page.get_by_label(select).select_option("all")
+    page.get_by_label("Words").fill("Dirichlet  PRIOR")
+    assert 0 < rows.count() < len(ledger)
+    for text in rows.all_text_contents():
+        assert "dirichlet" in text.lower()
+        assert "prior" in text.lower()
+    page.get_by_label("Words").fill("no such words")
+    assert shown() == set()
+    assert page.get_by_text("No row has all of this.").is_visible()
+    page.close()
 
 
 def test_search_finds_a_chapter(browser):
