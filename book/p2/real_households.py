@@ -742,13 +742,12 @@ def finding_numbers(looked):
     numbers = {
         f"rises-{SHORT[name]}": looked[name].loc[rises, "measure"] for name in QUARTERS
     }
-    opposed = [
-        {row["stand-in"], row[name]} == {"seen", "not seen"}
-        for _, row in decisions.iterrows()
+    opposed = {
+        name: (decisions["stand-in"] != decisions[name])
+        & decisions[["stand-in", name]].isin(["seen", "not seen"]).all(axis=1)
         for name in QUARTERS
-    ]
-    pairs = np.reshape(opposed, (len(decisions), len(QUARTERS)))
-    return numbers | {"differ": int(pairs.any(axis=1).sum())}
+    }
+    return numbers | {"differ": int(pd.DataFrame(opposed).any(axis=1).sum())}
 
 
 def file_numbers(files):

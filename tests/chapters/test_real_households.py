@@ -391,6 +391,24 @@ def test_numbers_of_findings():
     assert numbers["rises-14"] == 7
 
 
+def test_scalar_is_one_where_unweighted_has_no_higher_risk(file, capsys, monkeypatch):
+    monkeypatch.setattr(study.pp, "match_scalar_weight", None)  # must not be called
+    blurs = {"Unweighted": 0.8, "Pairwise": 0.3}  # the second is the riskier
+    z = {name: blurred(file.of.y, sd, seed=3) for name, sd in blurs.items()}
+    s = SimpleNamespace(
+        z=z,
+        risk={},
+        weights={"Unweighted": np.ones(len(file.of.y))},
+        fits={"Unweighted": "a fit"},
+        synthesize=lambda name, **release: z["Unweighted"],
+        risk_of=lambda released: rules.risk(file.of, released),
+    )
+    study._add_scalar(file.of, s, 0.2, {"n_datasets": 2 * FITS})
+    assert (s.weights["Scalar"] == 1).all()
+    assert s.fits["Scalar"] == "a fit"
+    assert "Scalar: 1.000, found in 0 steps" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pseudopost.ConvergenceWarning")
 def test_six_synthesizers_by_the_rules(capsys, monkeypatch):
