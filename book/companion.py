@@ -16,6 +16,7 @@ from IPython.display import Markdown, display
 from scipy import stats
 
 import pseudopost as pp
+from pseudopost.convergence import share_of_wanted
 
 try:
     from myst_nb import glue
@@ -303,14 +304,17 @@ class Study:
         self.risk[name] = self.risk_of(self.z[name])
 
     def fit(self, weights=None):
-        """Fit under weights; once more with twice the draws if these were too few.
+        """Fit under weights; once more with twice the draws if these can be enough.
 
-        More draws do not bring chains together that disagree, so such a fit stays as it
-        is, and so does a small run.
+        More draws do not bring chains together that disagree, and twice as many are not
+        enough where less than half was found, so such fits stay as they are, and so
+        does a small run.
         """
         fit = self.model.fit(weights, progressbar=False, **self.sampling)
         problems = fit.attrs["not_converged"]
-        if problems and "R-hat" not in problems and PROFILE != "class":
+        judged = {name: v.to_numpy() for name, v in fit["label_invariant"].items()}
+        hopeful = "R-hat" not in problems and share_of_wanted(judged) >= 0.5
+        if problems and hopeful and PROFILE != "class":
             twice = 2 * self.sampling["draws"]
             print(f"fitted once more, with {twice} draws in place of {twice // 2}")
             settings = self.sampling | {"draws": twice}

@@ -1,9 +1,9 @@
 import warnings
-from types import SimpleNamespace
 
 import companion
 import numpy as np
 import pytest
+import xarray as xr
 
 import pseudopost as pp
 
@@ -39,13 +39,20 @@ def test_shuffled_files_keep_the_values_of_each_group():
 class Counting:
     """A mixture whose fits converge from so many draws on."""
 
-    enough, problem = 10, "ESS"
+    enough, problem, reached = 10, "ESS", 0.5
 
     def fit(self, weights, *, draws, tune, random_seed, progressbar):
         short = self.problem if draws < self.enough else ""
-        return SimpleNamespace(
-            attrs={"draws": draws, "seed": random_seed, "not_converged": short}
-        )
+        judged = xr.Dataset({"reached": self.reached})
+        fit = xr.DataTree.from_dict({"label_invariant": judged})
+        fit.attrs = {"draws": draws, "seed": random_seed, "not_converged": short}
+        return fit
+
+
+@pytest.fixture
+def reached(monkeypatch):
+    "What is judged is how far the draws reached."
+    monkeypatch.setattr(companion, "share_of_wanted", lambda judged: judged["reached"])
 
 
 @pytest.mark.parametrize(
@@ -53,7 +60,7 @@ class Counting:
     [("book", 10, 10), ("book", 6, 12), ("book", 4, 8), ("class", 6, 6)],
 )
 def test_a_fit_with_too_few_draws_is_made_once_more(
-    monkeypatch, capsys, profile, draws, made
+    monkeypatch, capsys, reached, profile, draws, made
 ):
     monkeypatch.setattr(companion, "PROFILE", profile)
     study = object.__new__(companion.Study)
@@ -66,11 +73,20 @@ def test_a_fit_with_too_few_draws_is_made_once_more(
     assert capsys.readouterr().out == (said if made > draws else "")
 
 
-def test_a_fit_whose_chains_disagree_is_not_made_again(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("problem", "reached_so_far"),
+    [
+        ("R-hat 1.300 above 1.05, bulk effective sample size 8", 0.9),
+        ("bulk effective sample size 80 below 500", 0.16),
+    ],
+)
+def test_a_fit_that_twice_the_draws_would_not_mend_is_not_made_again(
+    monkeypatch, capsys, reached, problem, reached_so_far
+):
     monkeypatch.setattr(companion, "PROFILE", "book")
     study = object.__new__(companion.Study)
     study.model = Counting()
-    study.model.problem = "R-hat 1.300 above 1.05, bulk effective sample size 8"
+    study.model.problem, study.model.reached = problem, reached_so_far
     study.sampling = {"draws": 6, "tune": 2, "random_seed": 7}
     assert study.fit().attrs["draws"] == 6
     assert capsys.readouterr().out == ""
