@@ -38,6 +38,17 @@ HIDDEN_IN_ALL = 3068  # a third of what there was before the chapters had module
 HIDING = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
 # Equations of P1 whose lines have letters of their own, and the last letter.
 LETTERED = dict(zip((26, 27, 31, 34, 35, 36, 38, 39, 44), "cdeegcebe", strict=True))
+EVIDENCE = {"mathematics", "example", "published data", "simulation", "stand-in"}
+# Verdicts in the order of the ledger's page.
+PRINTED = [
+    "reproduced",
+    "holds in part",
+    "definition",
+    "not testable",
+    "misprint",
+    "not found",
+    "contradicted",
+]
 # Everything in the three papers.
 COVERED = [
     *(f"P1-Eq{k:02d}" for k in range(1, 46) if k not in LETTERED),
@@ -157,11 +168,7 @@ def test_little_code_is_hidden():
 
 @chapter
 def test_no_checked_cell_failed(name):
-    expected = {
-        row
-        for row, status in zip(LEDGER["id"], LEDGER["status"], strict=True)
-        if status == "contradicted"
-    }
+    expected = set(LEDGER.loc[LEDGER["verdict"].isin(tools.VERDICTS[False]), "id"])
     assert {
         row for row, holds in checked_rows(name).items() if holds == "False"
     } <= expected
@@ -248,19 +255,20 @@ def test_ledger_is_complete():
 
 @pytest.mark.parametrize("row", LEDGER.to_dict("records"), ids=LEDGER["id"])
 def test_ledger_rows(row):
-    assert row["status"] in {
-        "reproduced",
-        "approximated",
-        "contradicted",
-        "not reproducible",
-    }
+    verdict, evidence = row["verdict"], row["evidence"]
     assert row["what"]
     assert row["published"]
-    assert row["note"] or row["status"] not in {"contradicted", "not reproducible"}
-    if row["status"] != "not reproducible":
+    assert row["note"] or verdict in {"reproduced", "definition"}
+    assert (evidence in EVIDENCE) == (verdict not in {"definition", "not testable"})
+    assert bool(row["slip"]) == (verdict == "misprint")
+    made_data = evidence in {"simulation", "stand-in"}
+    unseen = verdict == "not found" or (verdict == "contradicted" and made_data)
+    assert bool(row["power"]) == unseen
+    assert re.match("(Yes|No|Unknown): |$", row["power"])
+    if verdict != "not testable":
         stored = checked_rows(row["chapter"])
         assert row["ours"]
-        assert stored[row["id"]] == str(row["status"] != "contradicted")
+        assert verdict in tools.VERDICTS[stored[row["id"]] == "True"]
     source = text(row["chapter"]) + str(
         [cell.metadata for cell in cells(row["chapter"], "code")]
     )
@@ -279,7 +287,7 @@ def test_page_of_the_ledger_counts_the_rows_as_they_are():
         cell for cell in cells("ledger", "code") if tools.CHECKED in tags(cell)
     ]
     _, _, *lines, _ = counts.outputs[0].text.splitlines()
-    by_paper = pd.crosstab(LEDGER["paper"], LEDGER["status"])
+    by_paper = pd.crosstab(LEDGER["paper"], LEDGER["verdict"])[PRINTED]
     assert [line.split() for line in lines] == [
         [paper, *map(str, row), str(row.sum())]
         for paper, row in zip(by_paper.index, by_paper.to_numpy(), strict=True)

@@ -37,8 +37,8 @@ def book(tmp_path, monkeypatch):
     (tmp_path / "data" / "other.csv").write_text("3\n")
     (tmp_path / "requirements.txt").write_text("numpy\n")
     (tmp_path / "book" / "ledger.csv").write_text(
-        "id,chapter,what,published,status,ours\n"
-        "A,first,a,1,reproduced,1\nB,second,b,2,approximated,2\n"
+        "id,chapter,what,published,verdict,ours\n"
+        "A,first,a,1,reproduced,1\nB,second,b,2,holds in part,2\n"
     )
     (tmp_path / "book" / "shared.py").write_text('"""Shared."""\n\nSIZE = 4\n')
     (folder / "first_module.py").write_text(f"import shared\n\n{MODULE}")
@@ -93,7 +93,7 @@ def rewrite(name, old, new):
         ("data/counts.csv", "2", "7", {"first"}),
         ("data/other.csv", "3", "7", set()),
         ("book/ledger.csv", "A,first,a", "A,first,c", {"first"}),
-        ("book/ledger.csv", "approximated,2", "approximated,9", set()),
+        ("book/ledger.csv", "holds in part,2", "holds in part,9", set()),
         ("book/p1/first.ipynb", "# first", "# A title", set()),
         ("requirements.txt", "numpy", "numpy==2", {"first", "second"}),
     ],
@@ -213,8 +213,8 @@ checked = pd.DataFrame(
     assert [len(cell.outputs) for cell in stored] == [0, 1, 0]
     assert stored[1].outputs[0].text == "7\n"
     assert execute.LEDGER.read_text() == (
-        "id,chapter,what,published,status,ours\n"
-        "A,first,a,1,contradicted,seen\nB,second,b,2,approximated,2\n"
+        "id,chapter,what,published,verdict,ours\n"
+        "A,first,a,1,to be decided,seen\nB,second,b,2,holds in part,2\n"
     )
     # What is stored is what the book shows: nothing is executed again.
     capsys.readouterr()

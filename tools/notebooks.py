@@ -33,6 +33,12 @@ from execute import (
 
 PICTURE = ROOT / "book" / "_static" / "idea.png"
 CHECKED = "nbval-check-output"
+# Verdicts that a row of the ledger can have, by whether its rule holds.
+VERDICTS = {
+    True: {"reproduced", "holds in part", "definition"},
+    False: {"holds in part", "misprint", "not found", "contradicted"},
+}
+TO_DECIDE = "to be decided"
 LISTING = re.compile(
     r"(\{literalinclude\} [./]*/pseudopost/(\w+\.py)\n:pyobject: (\w+)\n"
     r"(?::.*\n)*?:lines: )(.*)"
@@ -120,12 +126,10 @@ def _update_ledger(results, real_files):
     for row in ledger.index.intersection(list(results)):
         result = results[row]
         ledger.loc[row, "ours"] = result["ours"]
-        holds = (
-            "approximated"
-            if ledger.loc[row, "status"] == "approximated"
-            else "reproduced"
-        )
-        ledger.loc[row, "status"] = holds if result["holds"] else "contradicted"
+        if ledger.loc[row, "verdict"] not in VERDICTS[result["holds"]]:
+            how = "holds" if result["holds"] else "fails"
+            print(f"{row}: its rule {how} now; its verdict is {TO_DECIDE}")
+            ledger.loc[row, "verdict"] = TO_DECIDE
     for row, said in real_files.items():
         ledger.loc[row, "real_files"] = said
     ledger.reset_index().to_csv(LEDGER, index=False)

@@ -3,14 +3,20 @@ document.addEventListener("DOMContentLoaded", () => {
   const table = [...document.querySelectorAll("#ledger table, #the-claims-ledger table")]
     .find((each) => each.tHead?.rows[0].cells[0].textContent.trim() === "id");
   if (!table) return;
+  table.classList.add("ledger");
 
-  const rows = [...table.tBodies[0].rows].map((row) => ({
-    row,
-    paper: row.cells[0].textContent.trim().split("-")[0],
-    status: row.cells[1].textContent.split(",")[0].trim(),
-    files: row.textContent.includes("On real files.") ? "looked for" : "",
-    text: row.textContent.toLowerCase(),
-  }));
+  const rows = [...table.tBodies[0].rows].map((row) => {
+    // Verdict, evidence where there is any, and place.
+    const parts = row.cells[1].textContent.split(" · ").map((part) => part.trim());
+    return {
+      row,
+      paper: row.cells[0].textContent.trim().split("-")[0],
+      verdict: parts[0],
+      evidence: parts.length > 2 ? parts[1] : "",
+      files: row.textContent.includes("On real files.") ? "looked for" : "",
+      text: row.textContent.toLowerCase(),
+    };
+  });
 
   const form = document.createElement("form");
   form.className = "ledger-filter";
@@ -26,15 +32,14 @@ document.addEventListener("DOMContentLoaded", () => {
   const words = labelled("Words", document.createElement("input"));
   words.type = "search";
 
-  const choices = [["Paper", "paper"], ["Status", "status"], ["Real files", "files"]].map(
-    ([text, key]) => {
-      const select = labelled(text, document.createElement("select"));
-      select.add(new Option("all", ""));
-      const values = new Set(rows.map((each) => each[key]).filter(Boolean));
-      for (const value of [...values].sort()) select.add(new Option(value));
-      return [key, select];
-    },
-  );
+  const columns = { paper: "Paper", verdict: "Verdict", evidence: "Evidence", files: "Real files" };
+  const choices = Object.entries(columns).map(([key, text]) => {
+    const select = labelled(text, document.createElement("select"));
+    select.add(new Option("all", ""));
+    const values = new Set(rows.map((each) => each[key]).filter(Boolean));
+    for (const value of [...values].sort()) select.add(new Option(value));
+    return [key, select];
+  });
 
   const count = document.createElement("output");
   form.append(count);

@@ -1,6 +1,9 @@
-"""The claims ledger as Markdown."""
+"""The claims ledger as Markdown, and its picture."""
 
 import re
+
+import matplotlib.pyplot as plt
+import pandas as pd
 
 ROLES = {
     "eq": "eq",
@@ -11,9 +14,20 @@ ROLES = {
     "thm": "prf:ref",
 }
 HEAD = """\
-| id | status, where | statement, *our note* | published | ours |
+| id | verdict, evidence, where | statement, *our note* | published | ours |
 |---|---|---|---|---|
 """
+# From what holds to what does not; colours that are told apart without red and green.
+VERDICTS = {
+    "reproduced": "#117733",
+    "holds in part": "#88ccee",
+    "definition": "#dddddd",
+    "not testable": "#ffffff",
+    "misprint": "#ddcc77",
+    "not found": "#cc6677",
+    "contradicted": "#882255",
+}
+DARK = {"reproduced", "contradicted"}
 
 
 def place(row):
@@ -32,12 +46,16 @@ def published(row):
 
 
 def line(row):
-    """Write one row of the table; what real files say comes after the note."""
-    status = f"**{row.status}**" if row.status == "contradicted" else row.status
+    """Write one row of the table; power and real files come after the note."""
+    bold = row.verdict in {"contradicted", "not found"}
+    decided = f"**{row.verdict}**" if bold else row.verdict
+    where = [decided, row.evidence, place(row)]
     statement = f"{row.what} *{row.note}*" if row.note else row.what
+    if row.power:
+        statement += f" **Could it have been seen?** {row.power}"
     if row.real_files:
         statement += f" **On real files.** {row.real_files}."
-    parts = row.id, f"{status}, {place(row)}", statement, published(row), row.ours
+    parts = row.id, " · ".join(filter(None, where)), statement, published(row), row.ours
     return "| " + " | ".join(part.replace("|", r"\|") for part in parts) + " |"
 
 
@@ -47,8 +65,60 @@ def as_table(rows):
 
 
 def as_list(rows):
-    """Write rows as a list: the statement, what was found, and the note."""
+    """Write rows as a list: the statement, what was found, note and power."""
     return "\n".join(
-        f"- **{row.id}.** {row.what} Found: {row.ours}. {row.note}"
+        f"- **{row.id}.** {row.what} Found: {row.ours}. {row.note} {row.power}".rstrip()
         for row in rows.itertuples()
     )
+
+
+def as_slips(rows):
+    """Write misprints as a list, those of one kind together."""
+    slips = rows[rows["slip"] != ""].groupby("slip", sort=False)["id"]
+    return "\n".join(
+        f"- *{slip[0].upper()}{slip[1:]}*: {', '.join(ids)}."
+        for slip, ids in sorted(slips, key=lambda each: -len(each[1]))
+    )
+
+
+def counted(rows):
+    """Count rows by paper and verdict, with sums."""
+    table = pd.crosstab(rows["paper"], rows["verdict"]).reindex(
+        columns=[*VERDICTS], fill_value=0
+    )
+    table.loc["all"] = table.sum()
+    return table.assign(all=table.sum(axis=1))
+
+
+def by_evidence(rows):
+    """Count verdicts by the evidence that they rest on, where there is any."""
+    of = rows[rows["evidence"] != ""]
+    table = pd.crosstab(of["evidence"], of["verdict"])
+    shown = [name for name in VERDICTS if name in table]
+    return table.loc[of["evidence"].value_counts().index, shown]
+
+
+def draw(rows):
+    """Rows by paper and verdict."""
+    counts = counted(rows).drop(index="all", columns="all").iloc[::-1]
+    _, ax = plt.subplots(figsize=(9.5, 2.6), layout="constrained")
+    left = 0 * counts.iloc[:, 0]
+    for verdict, colour in VERDICTS.items():
+        bars = ax.barh(
+            counts.index,
+            counts[verdict],
+            left=left,
+            color=colour,
+            edgecolor="0.3",
+            linewidth=0.5,
+            label=verdict,
+        )
+        ax.bar_label(
+            bars,
+            [str(n) if n > 3 else "" for n in counts[verdict]],
+            label_type="center",
+            color="white" if verdict in DARK else "black",
+        )
+        left = left + counts[verdict]
+    ax.set(xlabel="Rows", xlim=(0, left.max()))
+    ax.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.3), frameon=False)

@@ -31,7 +31,7 @@ NAMES = ("Unweighted", "Vector", "Marginal", "Pairwise", "Lifted", "Scalar")
 # An income that so many share is an atom.
 SHARED_BY = 10
 # What an earlier search for Scalar came to; the next begins there, and so has fewer steps.
-FIRST = {"2014Q1": 0.376}
+FIRST = {"2016Q1": 0.2485, "2014Q1": 0.376}
 
 
 # Files

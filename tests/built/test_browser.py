@@ -230,7 +230,9 @@ def test_the_ledger_is_filtered_in_the_page(browser):
     page = browser.new_page()
     page.goto((HTML / "book" / "appendix" / "ledger.html").as_uri())
     ledger = pd.read_csv(LEDGER, keep_default_na=False)
-    rows = page.locator("table:has(th:has-text('status, where')) tbody tr:visible")
+    rows = page.locator(
+        "table:has(th:has-text('verdict, evidence, where')) tbody tr:visible"
+    )
     said = page.locator(".ledger-filter output")
     assert rows.count() == len(ledger)
 
@@ -242,12 +244,15 @@ def test_the_ledger_is_filtered_in_the_page(browser):
         return set(ledger.query(query)["id"])
 
     page.get_by_label("Paper").select_option("P2")
-    page.get_by_label("Status").select_option("contradicted")
-    assert shown() == expected("paper == 'P2' and status == 'contradicted'")
+    page.get_by_label("Verdict").select_option("holds in part")
+    query = "paper == 'P2' and verdict == 'holds in part'"
+    assert shown() == expected(query)
+    page.get_by_label("Evidence").select_option("stand-in")
+    query += " and evidence == 'stand-in'"
+    assert shown() == expected(query)
     page.get_by_label("Real files").select_option("looked for")
-    found = "paper == 'P2' and status == 'contradicted' and real_files != ''"
-    assert shown() == expected(found)
-    for select in ("Paper", "Status", "Real files"):
+    assert shown() == expected(f"{query} and real_files != ''")
+    for select in ("Paper", "Verdict", "Evidence", "Real files"):
         page.get_by_label(select).select_option("all")
     page.get_by_label("Words").fill("Dirichlet  PRIOR")
     assert 0 < rows.count() < len(ledger)

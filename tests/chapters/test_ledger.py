@@ -1,19 +1,29 @@
 import ledger
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from companion import LEDGER
 
 ROW = {
     "id": "P1-Eq01",
+    "paper": "P1",
     "chapter": "risk-weights",
     "label": "eq-power",
-    "status": "reproduced",
+    "verdict": "reproduced",
+    "evidence": "mathematics",
+    "slip": "",
+    "power": "",
     "what": "A power.",
     "published": "p^a",
     "ours": "a | b",
     "note": "",
     "real_files": "",
 }
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return pd.read_csv(LEDGER, keep_default_na=False)
 
 
 def row(**changes):
@@ -42,19 +52,63 @@ def test_only_formulas_of_the_theory_are_code():
 
 def test_line():
     assert ledger.line(row()) == (
-        r"| P1-Eq01 | reproduced, {eq}`eq-power` | A power. | `p^a` | a \| b |"
+        r"| P1-Eq01 | reproduced · mathematics · {eq}`eq-power` | A power. | `p^a` "
+        r"| a \| b |"
     )
-    contradicted = ledger.line(row(status="contradicted", note="Not so."))
-    assert "| **contradicted**, {eq}`eq-power` | A power. *Not so.* |" in contradicted
+    setting = ledger.line(row(verdict="definition", evidence=""))
+    assert "| definition · {eq}`eq-power` |" in setting
+    contradicted = ledger.line(row(verdict="contradicted", note="Not so."))
+    assert "| **contradicted** · mathematics" in contradicted
+    assert "| A power. *Not so.* |" in contradicted
+    weak = ledger.line(row(verdict="not found", power="No: too few."))
+    assert "| A power. **Could it have been seen?** No: too few. |" in weak
     real = ledger.line(row(real_files="Seen"))
     assert "| A power. **On real files.** Seen. |" in real
 
 
-def test_every_row_is_a_line():
-    rows = pd.read_csv(LEDGER, keep_default_na=False)
+def test_every_row_is_a_line(rows):
     head, rule, *lines = ledger.as_table(rows).splitlines()
     assert len(lines) == len(rows)
     assert head.count("|") == rule.count("|") == 6
     items = ledger.as_list(rows).splitlines()
     assert len(items) == len(rows)
     assert items[0].startswith(f"- **{rows['id'][0]}.** {rows['what'][0]} Found: ")
+
+
+def test_misprints_are_listed_once_by_slip(rows):
+    lines = ledger.as_slips(rows).splitlines()
+    assert len(lines) == rows.loc[rows["slip"] != "", "slip"].nunique()
+    ids = [
+        name for text in lines for name in text.rstrip(".").split(": ")[1].split(", ")
+    ]
+    assert sorted(ids) == sorted(rows.loc[rows["verdict"] == "misprint", "id"])
+    sizes = [text.count(",") for text in lines]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_counts():
+    names = ["reproduced", "misprint", "misprint"]
+    some = pd.DataFrame(
+        [
+            ROW | {"paper": p, "verdict": v, "evidence": e}
+            for p, v, e in zip(
+                ["P1", "P1", "P2"], names, ["stand-in", "", "stand-in"], strict=True
+            )
+        ]
+    )
+    counts = ledger.counted(some)
+    assert list(counts) == [*ledger.VERDICTS, "all"]
+    assert counts.loc["P1", ["reproduced", "misprint", "all"]].to_list() == [1, 1, 2]
+    assert counts.loc["all", ["reproduced", "misprint", "all"]].to_list() == [1, 2, 3]
+    evidence = ledger.by_evidence(some)
+    assert evidence.loc["stand-in"].to_dict() == {"reproduced": 1, "misprint": 1}
+
+
+def test_picture_has_every_row(rows):
+    ledger.draw(rows)
+    ax = plt.gca()
+    widths = [bar.get_width() for bars in ax.containers for bar in bars]
+    assert sum(widths) == len(rows)
+    assert [bars.get_label() for bars in ax.containers] == [*ledger.VERDICTS]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["P3", "P2", "P1"]
+    plt.close("all")
