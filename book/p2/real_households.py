@@ -251,8 +251,8 @@ def convergence(s):
 def risks(of, s):
     """Mean and highest risks for both intruders, and their errors between chains.
 
-    "Shuffled" deals the incomes of each pattern out again, 100 times: such files tell an
-    intruder nothing of a household but its pattern.
+    "Shuffled" deals the incomes of each pattern out again, as often as there are
+    releases: such files tell an intruder nothing of a household but its pattern.
 
     Returns
     -------
@@ -265,12 +265,10 @@ def risks(of, s):
     for paper, known in rules.KNOWN.items():
         patterns = of.people.groupby(known, observed=True).indices.values()
         dealt = shuffled(of.y, patterns, 20 * FITS, np.random.default_rng(SEED))
-        risk = {
-            name: [rules.risk(of, z, paper)]
-            for name, z in {"Data": of.y, "Shuffled": dealt}.items()
-        } | {
-            name: [rules.risk(of, z, paper) for z in np.split(s.z[name], FITS)]
-            for name in NAMES
+        released = {"Shuffled": dealt} | {name: s.z[name] for name in NAMES}
+        risk = {"Data": [rules.risk(of, of.y, paper)]} | {
+            name: [rules.risk(of, each, paper) for each in np.split(z, FITS)]
+            for name, z in released.items()
         }
         for label, measure in measures.items():
             column = f"{paper}'s intruder", label
@@ -675,7 +673,8 @@ def risk_numbers(found):
 
     ``gone`` is how much of the way from the file to its shuffles synthesis alone has
     gone, and ``won`` how much of the rest Marginal weights go, in percent; ``between``
-    is how far apart the weighted synthesizers are.
+    is how far apart the weighted synthesizers are, and ``vector`` what Vector takes off
+    the risk for P1's intruder, in percent.
     """
     numbers = {}
     for file, (values, _) in found.items():
@@ -689,6 +688,8 @@ def risk_numbers(found):
         numbers[f"gone-{short}"] = 100 * (1 - left / way)
         numbers[f"won-{short}"] = 100 * (mean["Unweighted"] - mean["Marginal"]) / left
         numbers[f"between-{short}"] = np.ptp(mean[[*NAMES[1:]]])
+        of_p1 = values["P1's intruder", "mean"]
+        numbers[f"vector-{short}"] = 100 * (1 - of_p1["Vector"] / of_p1["Unweighted"])
     return numbers
 
 
@@ -738,7 +739,8 @@ def finding_numbers(looked):
     """What the text says of single findings, and of files that are opposed.
 
     ``differ`` is how many findings are seen in the stand-in and not in a quarter, or
-    the other way round.
+    the other way round; ``tail`` which part of the riskiest 1% has the largest 2.5% of
+    the incomes, in percent.
     """
     rises = "Fewer risks rise by .25 under Marginal than between halves of a release"
     decisions = pd.DataFrame(
@@ -746,6 +748,11 @@ def finding_numbers(looked):
     )
     numbers = {
         f"rises-{SHORT[name]}": looked[name].loc[rises, "measure"] for name in QUARTERS
+    }
+    low = "Most of the riskiest 1% of the records are not in the right tail"
+    numbers |= {
+        f"tail-{SHORT[name]}": 100 * (0.5 - looked[name].loc[low, "measure"])
+        for name in QUARTERS
     }
     opposed = {
         name: (decisions["stand-in"] != decisions[name])

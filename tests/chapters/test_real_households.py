@@ -160,6 +160,9 @@ class TestRisks:
         assert after == pytest.approx(mean["Marginal"])
         weighted = sorted(mean.drop(["Data", "Shuffled", "Unweighted"]))
         assert numbers["between-16"] == weighted[-1] - weighted[0]
+        of_p1 = found[0]["P1's intruder", "mean"]
+        left = of_p1["Unweighted"] * (1 - numbers["vector-16"] / 100)
+        assert left == pytest.approx(of_p1["Vector"])
 
 
 def test_patterns_stand_for_households(file):
@@ -388,6 +391,7 @@ def test_numbers_of_findings():
     }
     numbers = study.finding_numbers(looked)
     assert numbers["differ"] == 3
+    assert numbers["tail-16"] == 50  # the measure is the share below, above a half
     assert numbers["rises-14"] == 7
 
 
