@@ -38,7 +38,7 @@ $(VENV)/.installed: requirements.txt pyproject.toml
 	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "pseudopost_book.pth").write_text("$(CURDIR)/book\n")'
 	@touch $@
 
-book: $(VENV)/.installed  ## Build the book in _build/html and the notebooks in _build/editions (240; PROFILE=class: 12)
+book: $(VENV)/.installed  ## Build the book in _build/html and the notebooks in _build/editions (340; PROFILE=class: 14)
 	$(BIN)/python tools/execute.py
 	$(MAKE) pages
 
@@ -89,7 +89,7 @@ lint: $(VENV)/.installed  ## Check style and spelling
 pytest: $(VENV)/.installed  ## Run all unit tests (20)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --ignore tests/built
 
-notebooks: $(VENV)/.installed  ## Run every chapter and compare its checked cells (240)
+notebooks: $(VENV)/.installed  ## Run every chapter and compare its checked cells (340)
 	$(BIN)/python tools/execute.py --forget
 	$(BIN)/python -m pytest -p no:cacheprovider -p tools.notebooks -n $(WORKERS) --dist loadscope \
 		--nbval-lax --nbval-cell-timeout=7200 $(BOOK)
@@ -100,7 +100,7 @@ times: $(VENV)/.installed  ## Store running times: after `make clean book`, of e
 strip: $(VENV)/.installed  ## Remove the outputs of all cells but the checked ones
 	$(BIN)/python tools/notebooks.py strip
 
-refresh: $(VENV)/.installed  ## Execute the chapters that need it; store what checked cells print and find (240)
+refresh: $(VENV)/.installed  ## Execute the chapters that need it; store what checked cells print and find (340)
 	$(BIN)/python tools/notebooks.py refresh
 
 lock: $(VENV)/.installed  ## Renew requirements.txt from pyproject.toml

@@ -68,6 +68,7 @@ LONG = {
     "tuning-weights",
     "utility",
     "whack-a-mole",
+    "real-households",
     "real-counts",
     "local-to-global",
     "agreement",
