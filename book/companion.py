@@ -312,14 +312,15 @@ class Study:
         """
         fit = self.model.fit(weights, progressbar=False, **self.sampling)
         problems = fit.attrs["not_converged"]
+        if not problems or "R-hat" in problems or PROFILE == "class":
+            return fit
         judged = {name: v.to_numpy() for name, v in fit["label_invariant"].items()}
-        hopeful = "R-hat" not in problems and share_of_wanted(judged) >= 0.5
-        if problems and hopeful and PROFILE != "class":
-            twice = 2 * self.sampling["draws"]
-            print(f"fitted once more, with {twice} draws in place of {twice // 2}")
-            settings = self.sampling | {"draws": twice}
-            fit = self.model.fit(weights, progressbar=False, **settings)
-        return fit
+        if share_of_wanted(judged) < 0.5:
+            return fit
+        twice = 2 * self.sampling["draws"]
+        print(f"fitted once more, with {twice} draws in place of {twice // 2}")
+        settings = self.sampling | {"draws": twice}
+        return self.model.fit(weights, progressbar=False, **settings)
 
     def synthesize(self, name, n_datasets, random_seed=None, **settings):
         """Draw more synthetic files from a fit."""

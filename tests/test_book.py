@@ -6,6 +6,7 @@ import nbformat
 import pandas as pd
 import pytest
 import yaml
+from ledger import VERDICTS
 
 import pseudopost as pp
 
@@ -39,16 +40,6 @@ HIDING = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
 # Equations of P1 whose lines have letters of their own, and the last letter.
 LETTERED = dict(zip((26, 27, 31, 34, 35, 36, 38, 39, 44), "cdeegcebe", strict=True))
 EVIDENCE = {"mathematics", "example", "published data", "simulation", "stand-in"}
-# Verdicts in the order of the ledger's page.
-PRINTED = [
-    "reproduced",
-    "holds in part",
-    "definition",
-    "not testable",
-    "misprint",
-    "not found",
-    "contradicted",
-]
 # Everything in the three papers.
 COVERED = [
     *(f"P1-Eq{k:02d}" for k in range(1, 46) if k not in LETTERED),
@@ -275,6 +266,10 @@ def test_ledger_rows(row):
     assert re.search(rf"(:label: |\(|name': '){row['label']}\b", source)
 
 
+def test_page_and_tools_know_the_same_verdicts():
+    assert {*VERDICTS} == {"not testable"}.union(*tools.VERDICTS.values())
+
+
 def test_every_checked_row_is_in_the_ledger_under_its_chapter():
     for name in CHAPTERS:
         assert set(checked_rows(name)) <= set(
@@ -287,7 +282,7 @@ def test_page_of_the_ledger_counts_the_rows_as_they_are():
         cell for cell in cells("ledger", "code") if tools.CHECKED in tags(cell)
     ]
     _, _, *lines, _ = counts.outputs[0].text.splitlines()
-    by_paper = pd.crosstab(LEDGER["paper"], LEDGER["verdict"])[PRINTED]
+    by_paper = pd.crosstab(LEDGER["paper"], LEDGER["verdict"])[[*VERDICTS]]
     assert [line.split() for line in lines] == [
         [paper, *map(str, row), str(row.sum())]
         for paper, row in zip(by_paper.index, by_paper.to_numpy(), strict=True)
