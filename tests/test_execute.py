@@ -1,5 +1,6 @@
 """Which chapters are executed again, and what the reader of the log sees."""
 
+import json
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 import execute  # noqa: E402
+import ledger  # noqa: E402
 import notebooks  # noqa: E402
 
 KERNEL = {
@@ -208,7 +210,11 @@ checked = pd.DataFrame(
     nbformat.write(new_notebook(cells=cells, metadata=KERNEL), execute.CHAPTERS[0])
     text = new_markdown_cell("Text.")
     nbformat.write(new_notebook(cells=[text], metadata=KERNEL), execute.CHAPTERS[1])
+    days = book / "data" / "refreshed.csv"
+    days.write_text("chapter,day,rules,sampler\n")
+    monkeypatch.setattr(ledger, "REFRESHED", days)
     notebooks.refresh()
+    assert list(ledger.read_refreshed().index) == ["first"]  # the other has no checks
     stored = nbformat.read(execute.CHAPTERS[0], as_version=4).cells
     assert [len(cell.outputs) for cell in stored] == [0, 1, 0]
     assert stored[1].outputs[0].text == "7\n"
@@ -226,6 +232,11 @@ def test_refresh_stores_no_numbers_of_a_small_run(book, monkeypatch):
     monkeypatch.setattr(execute, "PROFILE", "class")
     with pytest.raises(SystemExit, match="PROFILE must be book"):
         notebooks.refresh()
+
+
+def test_the_long_chapters_are_listed_for_a_workflow(capsys):
+    execute.main("--long")
+    assert set(json.loads(capsys.readouterr().out)) == execute.LONG
 
 
 def test_an_unknown_chapter_is_refused(book):

@@ -1,6 +1,6 @@
 """Execute the chapters that need it, the longest first, and say how it goes.
 
-Usage: python tools/execute.py [--forget | CHAPTER ...]
+Usage: python tools/execute.py [--forget | --long | CHAPTER ...]
 
 A chapter needs it if its code cells, or anything else that it executes or reads, has
 changed since: the package and the modules beside the chapters, bar docstrings and
@@ -300,9 +300,11 @@ def work(paths, progress):
 
 
 def main(*names):
-    """Execute chapters, by default all that need it; or only forget stale ones."""
+    """Execute chapters, by default all that need it; or do what the option says."""
     if names == ("--forget",):
         return forget_stale()
+    if names == ("--long",):
+        return print(json.dumps(sorted(LONG)))
     if unknown := set(names) - {path.stem for path in CHAPTERS}:
         sys.exit(f"no such chapters: {', '.join(sorted(unknown))}")
     forget_stale()

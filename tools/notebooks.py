@@ -30,6 +30,7 @@ from execute import (
     outputs,
     profile_of,
 )
+from rules import store
 
 PICTURE = ROOT / "book" / "_static" / "idea.png"
 CHECKED = "nbval-check-output"
@@ -69,7 +70,8 @@ def _realign(match):
 def refresh(*names):
     """Execute the chapters that need it; store what they print, found and draw.
 
-    That is, the outputs of checked cells, the ledger and README's picture.
+    That is, the outputs of checked cells, the ledger, with the day and a hash of the
+    rules, and README's picture.
     """
     if {profile_of(path) for path in CHAPTERS} != {"book"}:
         sys.exit("make refresh stores the numbers of the book: PROFILE must be book")
@@ -78,7 +80,9 @@ def refresh(*names):
             if "real_files" not in record.data:  # executed by nbval
                 cache.remove_cache(record.pk)
     main(*names)
-    for path in (path for path in CHAPTERS if not names or path.stem in names):
+    chosen = [path for path in CHAPTERS if not names or path.stem in names]
+    store(chosen)
+    for path in chosen:
         with outputs() as cache:
             record = cache.match_cache_file(path)
             _, notebook = cache.merge_match_into_file(path)

@@ -1,10 +1,15 @@
 """The claims ledger as Markdown, and its picture."""
 
 import re
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
 
+import pseudopost as pp
+from pseudopost._source import origin_of_class
+
+REFRESHED = Path(__file__).parents[2] / "data" / "refreshed.csv"
 ROLES = {
     "eq": "eq",
     "fig": "numref",
@@ -28,6 +33,40 @@ VERDICTS = {
     "contradicted": "#882255",
 }
 DARK = {"reproduced", "contradicted"}
+
+
+def sampler():
+    """Hash the code that fits of the mixture depend on."""
+    return origin_of_class(pp.MixtureSynthesizer)[1][:12]
+
+
+def read_refreshed():
+    """Read when each chapter was refreshed, under which rules, with which sampler."""
+    table = pd.read_csv(REFRESHED, dtype=str, keep_default_na=False)
+    return table.set_index("chapter")
+
+
+def checked_when(rows, refreshed):
+    """Say of each row's chapter when it was refreshed, and with which sampler.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by chapter: its rows, the day, and whether the sampler of mixtures was
+        the present one; empty where none is needed.
+    """
+    now = {"": "", sampler(): "present"}
+    table = rows["chapter"].value_counts(sort=False).to_frame("rows")
+    table = table.join(refreshed[["day", "sampler"]], how="inner")
+    table["day"] = pd.to_datetime(table["day"]).dt.strftime("%-d %B %Y")
+    table["sampler"] = [now.get(fits, "earlier") for fits in table["sampler"]]
+    return table
+
+
+def with_age(rows, when):
+    """Add to rows since when they were not checked, if the sampler has changed."""
+    earlier = when["day"].where(when["sampler"] == "earlier", "")
+    return rows.assign(since=rows["chapter"].map(earlier).fillna(""))
 
 
 def place(row):
@@ -55,6 +94,8 @@ def line(row):
         statement += f" **Could it have been seen?** {row.power}"
     if row.real_files:
         statement += f" **On real files.** {row.real_files}."
+    if row.since:
+        statement += f" **Not checked since** {row.since}: the sampler has changed."
     parts = row.id, " · ".join(filter(None, where)), statement, published(row), row.ours
     return "| " + " | ".join(part.replace("|", r"\|") for part in parts) + " |"
 
@@ -62,6 +103,15 @@ def line(row):
 def as_table(rows):
     """Write all rows as a table."""
     return HEAD + "\n".join(line(row) for row in rows.itertuples())
+
+
+def as_days(when):
+    """Write when the rows of each chapter were checked as a table."""
+    head = "| chapter | rows | checked in full | sampler |\n|---|---:|---|---|\n"
+    return head + "\n".join(
+        f"| {{ref}}`{chapter}` | {rows} | {day} | {fits} |"
+        for chapter, rows, day, fits in when.itertuples()
+    )
 
 
 def as_list(rows):

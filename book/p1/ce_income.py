@@ -81,6 +81,14 @@ BANDS = {
 # What the chapter computes with.
 
 
+def drawn_apart(s, n_datasets, seed):
+    """Draw data sets of each synthesizer of a study, with random numbers of its own."""
+    return {
+        name: s.synthesize(name, n_datasets, random_seed=seed + 50 * k)
+        for k, name in enumerate(s.fits)
+    }
+
+
 def highest(values, k):
     """Rows of the k highest values, the highest first."""
     return np.argsort(-values, kind="stable")[:k]

@@ -55,6 +55,20 @@ PUBLISHED = pd.DataFrame(
 ).T
 
 
+def independent(marginal, y, patterns=None):
+    """Pairwise weights as if the balls of two records had nothing to do with each other.
+
+    The mean risk of a partner is that of the pattern, or without patterns of the file.
+    Losses have no ball and keep weight 1.
+    """
+    risk = pd.Series(1 - marginal).where(y >= 0)
+    mean = risk.mean()
+    if patterns is not None:
+        codes = patterns.groupby(list(patterns), observed=True).ngroup()
+        mean = risk.groupby(codes.to_numpy()).transform("mean")
+    return 1 - (risk * mean).fillna(0).to_numpy()
+
+
 # The definition, checked
 
 

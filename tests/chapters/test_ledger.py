@@ -18,12 +18,14 @@ ROW = {
     "ours": "a | b",
     "note": "",
     "real_files": "",
+    "since": "",
 }
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return pd.read_csv(LEDGER, keep_default_na=False)
+    rows = pd.read_csv(LEDGER, keep_default_na=False)
+    return ledger.with_age(rows, ledger.checked_when(rows, ledger.read_refreshed()))
 
 
 def row(**changes):
@@ -112,3 +114,31 @@ def test_picture_has_every_row(rows):
     assert [bars.get_label() for bars in ax.containers] == [*ledger.VERDICTS]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["P3", "P2", "P1"]
     plt.close("all")
+
+
+def test_rows_tell_since_when_they_were_not_checked_with_the_present_sampler():
+    refreshed = pd.DataFrame(
+        {
+            "day": ["2026-11-03", "2026-11-12", "2026-11-20"],
+            "sampler": ["another", ledger.sampler(), ""],
+        },
+        ["older", "newer", "without"],
+    )
+    chapters = ["older", "newer", "without", "older", "none"]
+    rows = pd.DataFrame([ROW | {"chapter": name} for name in chapters])
+    when = ledger.checked_when(rows, refreshed)
+    assert when.to_dict("index") == {
+        "older": {"rows": 2, "day": "3 November 2026", "sampler": "earlier"},
+        "newer": {"rows": 1, "day": "12 November 2026", "sampler": "present"},
+        "without": {"rows": 1, "day": "20 November 2026", "sampler": ""},
+    }
+    aged = ledger.with_age(rows, when)
+    assert aged["since"].tolist() == ["3 November 2026", "", "", "3 November 2026", ""]
+    said = "**Not checked since** 3 November 2026: the sampler has changed. |"
+    assert said in ledger.line(row(since="3 November 2026"))
+    assert "| {ref}`newer` | 1 | 12 November 2026 | present |" in ledger.as_days(when)
+
+
+def test_every_chapter_with_rows_was_refreshed(rows):
+    decided = rows.loc[rows["verdict"] != "not testable", "chapter"]
+    assert set(decided) <= set(ledger.read_refreshed().index)
