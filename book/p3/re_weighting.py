@@ -10,9 +10,6 @@ import pseudopost as pp
 NAMES = ["LW", "LW_final", "CW", "CW_final"]
 STARTS = ["LW", "CW"]
 STATISTICS = ["15th quantile", "90th quantile", "mean", "median"]
-# Radii, and pairs of scale and shift, that CW is made with; P3 gives none of them.
-RADII = (0.05, 0.1, 0.2, 0.3, 0.5)
-MAPS = ((1, 0), (1, 0.1), (1.5, 0))
 # P3, Table 1: ends of the 95% intervals, one pair for each statistic.
 PUBLISHED = {
     "Data": [(70.0, 75.0), (132.0, 140.0), (98.8, 102.3), (96.0, 101.0)],
@@ -99,65 +96,6 @@ def other_inputs(inputs, w, synthesizer, sampling, five):
         "errors": inputs["errors"].assign(**errors),
         "noise": inputs["noise"] | noise,
     }
-
-
-def by_setting(inputs, synthesizer, sampling, five):
-    """Whether each statement holds, for every radius, scale and shift of CW.
-
-    Returns
-    -------
-    holds : DataFrame
-        Indexed by statement; columns are c, g and r.
-    errors : dict of DataFrame
-        Errors of the statistics by c, g and r.
-    """
-    holds, errors = {}, {}
-    for c, g in MAPS:
-        for r in RADII:
-            w = pp.count_weights(inputs["y"], r, c, g)
-            other = other_inputs(inputs, w, synthesizer, sampling, five)
-            checks = claims(**other)
-            holds[c, g, r] = {name: bool(held) for name, (_, held) in checks.items()}
-            errors[c, g, r] = other["errors"]
-    return pd.DataFrame(holds).rename_axis(columns=["c", "g", "r"]), errors
-
-
-def hinging(settings):
-    """Statements that hold under some settings of CW and not under others."""
-    return settings[settings.any(axis=1) & ~settings.all(axis=1)]
-
-
-def with_settings(checks, settings):
-    """Add to what was found under how many settings a statement holds that hinges."""
-    of = hinging(settings).sum(axis=1)
-    return {
-        name: (
-            f"{ours}; holds in {of[name]} of {settings.shape[1]} settings of CW"
-            if name in of.index
-            else ours,
-            holds,
-        )
-        for name, (ours, holds) in checks.items()
-    }
-
-
-def draw_settings(settings):
-    """Mark the settings of CW under which a statement holds."""
-    shown = hinging(settings)
-    _, ax = plt.subplots(figsize=(9, 1 + 0.3 * len(shown)), layout="constrained")
-    for held, marker, label in ((True, "s", "holds"), (False, "x", "does not")):
-        row, column = np.nonzero(shown.to_numpy() == held)
-        colour = pp.plots.PALETTE["CW"] if held else "0.5"
-        ax.plot(column, row, marker, color=colour, markersize=8, label=label)
-    for k, (c, g) in enumerate(MAPS):
-        middle = len(RADII) * (k + 0.5) - 0.5
-        ax.text(middle, -1, f"c = {c:g}, g = {g:g}", ha="center")
-        ax.axvline(len(RADII) * k - 0.5, color="0.8")
-    ax.set_xticks(range(shown.shape[1]), [f"{r:g}" for *_, r in shown])
-    ax.set_yticks(range(len(shown)), shown.index)
-    ax.set(xlabel="Radius r", xlim=(-0.5, shown.shape[1] - 0.5))
-    ax.set_ylim(len(shown) - 0.5, -1.5)
-    ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 
 # Figures
@@ -298,19 +236,17 @@ def numbers_of_any_weights(weights, bounds):
     return values
 
 
-def numbers_of_settings(settings, errors, y):
-    """Count statements by whether they hang on the settings, and look at two settings."""
-    shifted = errors[1, 0.1, 0.05].loc["median"]
+def numbers_of_settings(errors, y):
+    """Errors of the median with a shift and a small radius; weights at the other end.
+
+    `errors` are those of the shift.
+    """
+    shifted = errors.loc["median"]
     return {
         "shifted-before": shifted["CW"],
         "shifted-after": shifted["CW_final"],
         "shifted-LW": shifted["LW_final"],
         "scaled-ones": 100 * (pp.count_weights(y, 0.5, 1.5, 0) == 1).mean(),
-        "settings": settings.shape[1],
-        "statements": len(settings),
-        "statements-all": int(settings.all(axis=1).sum()),
-        "statements-none": int((~settings.any(axis=1)).sum()),
-        "statements-hinge": len(hinging(settings)),
     }
 
 

@@ -541,6 +541,18 @@ def draw_models(y, models):
     axes[1].legend(loc="upper right", fontsize=8)
 
 
+def settings_numbers(settings):
+    """Count statements that hold with the largest radius, and those with no other."""
+    largest = settings.columns.get_level_values("r").max()
+    wide = settings.xs(largest, level="r", axis=1)
+    others = settings.drop(columns=largest, level="r")
+    return {
+        "wide": largest,
+        "wide-all": int(wide.all(axis=1).sum()),
+        "wide-only": int((wide.all(axis=1) & ~others.any(axis=1)).sum()),
+    }
+
+
 # Checks of the paper's statements: what was found, and whether the statement holds
 
 
@@ -695,6 +707,44 @@ def after_claims(errors, standard_error):
             improves(FAR_TAILS, PAIRS),
         ),
     }
+
+
+def error_claims(errors, standard_error):
+    """Judge all statements that rest on errors."""
+    return (
+        after_claims(errors, standard_error)
+        | before_claims(errors, standard_error)
+        | gain_claims(errors, standard_error)
+    )
+
+
+def other_errors(synthesizer, w, statistics, of_data, draws):
+    """Errors under weights w and after re-weighting them, from four fits.
+
+    Parameters
+    ----------
+    statistics : callable
+        Of synthetic files, by file; `of_data` has those of the data, the mean last.
+
+    Returns
+    -------
+    errors, standard_error : dict of ndarray
+        Of CW and CW_final.
+    """
+    found = {"CW": [], "CW_final": []}
+    for seed in range(1, 5):
+        weights = w
+        for values in found.values():
+            fit = synthesizer.fit(weights, draws=draws, random_seed=seed)
+            z = synthesizer.synthesize(fit, 500, random_seed=seed).to_numpy()
+            mu = fit["posterior"]["mu"].mean().item()
+            values.append(np.append(statistics(z).mean(axis=1), mu) - of_data)
+            bounds = pp.lipschitz_bounds(synthesizer.log_likelihood(fit), weights)
+            weights = pp.reweight(weights, bounds, k=0.95)
+    return (
+        {name: np.mean(values, axis=0) for name, values in found.items()},
+        {name: stats.sem(values) for name, values in found.items()},
+    )
 
 
 def weight_claims(weights, average):

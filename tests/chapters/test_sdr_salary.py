@@ -489,3 +489,39 @@ def test_numbers_of_survey_weights(runs, change):
     lw = runs[1][0]["LW"]
     assert found["survey-cor"] == pytest.approx(stats.pearsonr(w, lw).statistic)
     assert (found["survey-stopped"], found["survey-rise-CW"]) == (0, 0.06)
+
+
+# Other settings of CW
+
+
+def test_statements_that_hold_with_the_largest_radius_alone():
+    columns = pd.MultiIndex.from_product([[1, 1.5], [0], [0.2, 0.5]], names=list("cgr"))
+    settings = pd.DataFrame(
+        [[0, 1, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1], [0, 0, 0, 0]],
+        list("ABCD"),
+        columns,
+        dtype=bool,
+    )
+    found = sdr_salary.settings_numbers(settings)
+    assert found == {"wide": 0.5, "wide-all": 2, "wide-only": 1}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pseudopost.ConvergenceWarning")  # short chains
+def test_errors_of_another_cw_from_four_fits():
+    y = np.random.default_rng(1).negative_binomial(10, 0.1, size=80)
+    synthesizer = pp.NegativeBinomialSynthesizer(y)
+    w = pp.count_weights(y, radius=0.3)
+
+    def ends(z):
+        return np.quantile(z, [0.1, 0.9], axis=1)
+
+    of_data = np.append(np.quantile(y, [0.1, 0.9]), y.mean())
+    errors, its_error = sdr_salary.other_errors(synthesizer, w, ends, of_data, 250)
+    fit = synthesizer.fit(w, draws=250, random_seed=1)
+    z = synthesizer.synthesize(fit, 500, random_seed=1).to_numpy()
+    first = np.append(ends(z).mean(axis=1), fit["posterior"]["mu"].mean()) - of_data
+    assert set(errors) == set(its_error) == {"CW", "CW_final"}
+    assert (np.abs(errors["CW"] - first) < 6 * its_error["CW"]).all()
+    assert (its_error["CW"] > 0).all()
+    assert not np.allclose(errors["CW"], errors["CW_final"])
