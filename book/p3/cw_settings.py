@@ -38,12 +38,13 @@ def hinging(settings):
 
 
 def with_settings(checks, settings):
-    """Add to what was found under how many settings a statement holds that hinges."""
-    of = hinging(settings).sum(axis=1)
+    """Say of statements that hinge, or fail, under how many settings they hold."""
+    hinge = hinging(settings).index
     return {
         name: (
-            f"{ours}; holds in {of[name]} of {settings.shape[1]} settings of CW"
-            if name in of.index
+            f"{ours}; holds in {settings.loc[name].sum()} of {settings.shape[1]} "
+            "settings of CW"
+            if name in hinge or (name in settings.index and not holds)
             else ours,
             holds,
         )

@@ -295,6 +295,11 @@ def claims_of_comparison(weights, bounds):
     }
 
 
+def comparison(weights, bounds):
+    """Check what rests on the weights and bounds of LW and CW alone."""
+    return claims_of_figures(weights, bounds) | claims_of_comparison(weights, bounds)
+
+
 def claim_of_tradeoff(tradeoff):
     """P3, section 1.3: high weights leave the bound high, low ones lose utility."""
     delta, distance = tradeoff["bound"], tradeoff["distance"]

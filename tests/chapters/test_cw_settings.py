@@ -26,9 +26,10 @@ def test_statements_that_hang_on_the_setting_say_under_how_many_they_hold():
     held = settings.loc["B"].sum()
     assert 0 < held < 15
     assert list(cw_settings.hinging(settings).index) == ["B"]
-    said = {"A": ("a", True), "B": ("b", False), "C": ("c", False)}
+    said = {"A": ("a", True), "B": ("b", True), "C": ("c", False), "D": ("d", False)}
     assert cw_settings.with_settings(said, settings) == said | {
-        "B": (f"b; holds in {held} of 15 settings of CW", False)
+        "B": (f"b; holds in {held} of 15 settings of CW", True),
+        "C": ("c; holds in 0 of 15 settings of CW", False),
     }
     assert cw_settings.counted(settings) == {
         "settings": 15,
