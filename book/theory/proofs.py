@@ -511,15 +511,21 @@ def claims_on_33_and_34(variance, seen):
     }
 
 
-def claims_on_35(variance, wide, summed, differ):
+def alike(n):
+    """A file whose weights are all those outside A."""
+    common = example(n).largest
+    return example(n, low=(common, common))
+
+
+def claims_on_35(variance, wide, same, summed, differ):
     """Lines 35a to 35g.
 
     Parameters
     ----------
     variance : DataFrame
         From :func:`variance_lines`, columns by n.
-    wide : Series
-        The same for a larger A.
+    wide, same : Series
+        The same for a larger A, and for weights that are all alike.
     summed : float
         The double sum for n = 100.
     differ : dict
@@ -543,8 +549,13 @@ def claims_on_35(variance, wide, summed, differ):
             ),
         ),
         "P1-Eq35e": (
-            f"{v['35d']:.3f} <= {v['35e']:.3f}",
-            every(d <= e) and wide["35d"] <= wide["35e"],
+            f"{v['35d']:.3f} <= {v['35e']:.3f}; all weights alike: 35d is "
+            f"{same['35d'] / same['35e']:.2f} times 35e, and within 35f",
+            not (
+                every(d <= e)
+                and wide["35d"] <= wide["35e"]
+                and same["35e"] < same["35d"] <= same["35f"]
+            ),
         ),
         "P1-Eq35f": (
             f"alike: {v['35e']:.2f} <= {v['35f']:.2f}; records that differ: "

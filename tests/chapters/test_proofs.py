@@ -191,6 +191,7 @@ LINES = {
 }
 FILES = {n: proofs.example(n) for n in proofs.SIZES}
 VARIANCE = pd.DataFrame({n: proofs.variance_lines(e) for n, e in FILES.items()})
+SAME = proofs.variance_lines(proofs.alike(400))
 WIDE = proofs.variance_lines(proofs.example(10_000, x=20, low=(0.5, 0.5), C1=2))
 THEOREM = {
     "38a": -20.0,
@@ -248,9 +249,10 @@ def on_33(table=VARIANCE, seen=(1.2, 1.0)):
     return proofs.claims_on_33_and_34(table, seen)
 
 
-def on_35(table=VARIANCE, wide=WIDE, summed=None, differ=None):
+def on_35(table=VARIANCE, wide=WIDE, same=SAME, summed=None, differ=None):
     summed = proofs.double_sum(FILES[100]) if summed is None else summed
-    return proofs.claims_on_35(table, wide, summed, differ or {"35a": 20, "35g": 2})
+    differ = differ or {"35a": 20, "35g": 2}
+    return proofs.claims_on_35(table, wide, same, summed, differ)
 
 
 def on_36(table=VARIANCE):
@@ -347,7 +349,7 @@ LOW = FAILING | {"printed event": 0.2}
         ("P1-Eq35c", on_35(), on_35(summed=0.0)),
         ("P1-Eq35d", on_35(scaled("35d as printed", 0.1)), on_35()),
         ("P1-Eq35d", on_35(wide=VARIANCE[400]), on_35()),
-        ("P1-Eq35e", on_35(), on_35(scaled("35d", 100))),
+        ("P1-Eq35e", on_35(same=VARIANCE[400]), on_35()),
         ("P1-Eq35f", on_35(differ={"35a": 1, "35g": 2}), on_35()),
         ("P1-Eq35f", on_35(scaled("35f", 0.01)), on_35()),
         ("P1-Eq35g", on_35(), on_35(scaled("35g", 0.01))),
