@@ -159,6 +159,7 @@ class TestEpsilon:
             ([], r"bounds must "),
             ([[1.0, 2.0]], r"bounds must "),
             (3.0, r"bounds must "),
+            ([1.0, 1e308], r"bounds .*twice the largest"),
         ],
     )
     def test_errors(self, bounds, text):
