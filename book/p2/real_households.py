@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
+from pairwise_weights import PUBLISHED, PUBLISHED_NAMES, QUANTITIES
 from scipy import stats
 
 import pseudopost as pp
@@ -530,6 +531,36 @@ def contained(estimated):
     )
 
 
+def off_the_data(of, released):
+    """P2's four estimates of released files less those of the file, in percent.
+
+    Incomes are capped at the largest of the file. Returns the means over the fits and
+    their errors, by estimate.
+    """
+    capped = np.minimum(released, of.y.max())
+    off = [100 * rules.errors(of, z) for z in np.split(capped, FITS)]
+    return np.mean(off, axis=0), np.apply_along_axis(between_fits, 0, off)
+
+
+def beside_published(files, studies):
+    """P2's estimates under three synthesizers, off the data in percent, and ours."""
+    published = PUBLISHED["estimate"]
+    rows, values = {}, {}
+    for name in PUBLISHED_NAMES:
+        value = 100 * (published[name] / published["Data"] - 1)[QUANTITIES]
+        rows[name, "published"] = [f"{v:+.1f}" for v in value]
+        values[name, "published"] = value.to_numpy()
+        for file, s in studies.items():
+            off, error = off_the_data(files[file].of, s.z[name])
+            pairs = zip(off, error, strict=True)
+            rows[name, file] = [f"{v:+.1f} ± {e:.1f}" for v, e in pairs]
+            values[name, file] = off
+    index = ["synthesizer", "file"]
+    return tuple(
+        pd.DataFrame(part, QUANTITIES).T.rename_axis(index) for part in (rows, values)
+    )
+
+
 def owners(file, y, groups=10):
     """Share of owners in tenths of the income, of all households."""
     weight = file.survey["weight"].to_numpy()
@@ -732,6 +763,18 @@ def estimate_numbers(estimated):
         for label, values in zip(labels, found.values(), strict=True)
         for name in values
         for end, k in ends.items()
+    }
+
+
+def published_numbers(values):
+    """Differences from the data in percent, by estimate, synthesizer and file."""
+    short = {"90% quantile": "q90", "Earner 2": "earner"}
+    return {
+        f"off-{short.get(quantity, quantity)}-{name}-{SHORT.get(file, file)}": values.loc[
+            (name, file), quantity
+        ]
+        for name, file in values.index
+        for quantity in QUANTITIES
     }
 
 

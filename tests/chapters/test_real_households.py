@@ -316,6 +316,28 @@ def test_intervals_that_contain_the_estimate():
     assert numbers["owners-Data-16"] == 2
 
 
+def test_estimates_off_the_data(file):
+    z = np.tile(1.1 * file.of.y, (2 * FITS, 1))
+    off, error = study.off_the_data(file.of, z)
+    capped = np.minimum(1.1 * file.of.y, file.of.y.max())
+    assert off[0] == pytest.approx(100 * (capped.mean() / file.of.y.mean() - 1))
+    assert off[1:3] == pytest.approx(10)
+    assert error == pytest.approx(0, abs=1e-9)
+    z[-2:] *= 1.2
+    assert (study.off_the_data(file.of, z)[1] > 0.5).all()
+
+
+def test_beside_the_published_estimates(file):
+    z = np.tile(file.of.y, (2 * FITS, 1))
+    study_of_none = SimpleNamespace(z=dict.fromkeys(study.PUBLISHED_NAMES, z))
+    rows, values = study.beside_published({"2016Q1": file}, {"2016Q1": study_of_none})
+    assert rows.loc[("Marginal", "published"), "90% quantile"] == "-12.6"
+    assert rows.loc[("Pairwise", "2016Q1"), "median"] == "+0.0 ± 0.0"
+    found = study.published_numbers(values)
+    assert found["off-q90-Pairwise-published"] == pytest.approx(-5.163, abs=1e-3)
+    assert found["off-earner-Marginal-16"] == 0
+
+
 def test_owners_by_tenths(file):
     survey = file.survey.assign(weight=1.0)
     equal = file._replace(survey=survey)
