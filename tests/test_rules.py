@@ -29,17 +29,23 @@ def above(x):
     return x > LIMIT
 
 
-def claims(x, found):
+def claims(x, found, *others):
     """Check."""
-    return {"A": (f"{x}", above(x)), "B": (found.note, True)}
+    note = found.note
+    return {"A": (f"{x}", above(x)), "B": (note, True)}
 '''
 CELLS = [
-    "import few_rules as few\nfrom companion import claims",
+    "import few_rules as few\nimport numpy as np\nfrom companion import claims",
     "x = 3\nfound, other = few.Found(), 8\nfound.note = 'n'",
-    "%matplotlib inline\nfew.plot(x)\nother.append(3)",
+    "%matplotlib inline\nfew.plot(x)\nother.append(3)\nfound.round(2)",
     "for k in range(2):\n    found.add(k)",
-    "checked = claims(few.claims(x, found))",
-    "y = x + 1",
+    "def run(k):\n    results[k] = k + 10",
+    "results = {}\nrun(4)",
+    "rng = np.random.default_rng(1)\nunused = rng.normal(5)\nx += rng.normal()",
+    "parts = [found, other]\nfor part in parts:\n    part.scale = 7",
+    "table = few.read('counts.csv')",
+    "checked = claims(few.claims(x, found, results, parts, table))",
+    "y = x + 1\nexercise = [x for x in range(6)]",
 ]
 
 
@@ -57,10 +63,13 @@ def test_rows_are_refreshed_after_a_change_of_their_rules(path):
 def rules_after(tmp_path, monkeypatch):
     """Hash the rules of a small chapter, in whose cells or module a text is replaced."""
     monkeypatch.setattr(execute, "BOOK", tmp_path)
+    monkeypatch.setattr(execute, "DATA", tmp_path)
+    (tmp_path / "counts.csv").write_text("1\n")
+    (tmp_path / "another.csv").write_text("1\n")
     (tmp_path / "companion.py").write_text("def claims(checks):\n    return checks\n")
 
-    def changed(old="", new=""):
-        texts = [MODULE, *CELLS]
+    def changed(old="", new="", cells=CELLS):
+        texts = [MODULE, *cells]
         assert not old or sum(old in text for text in texts) == 1
         module, *cells = (text.replace(old, new) if old else text for text in texts)
         (tmp_path / "few_rules.py").write_text(module)
@@ -78,9 +87,11 @@ def rules_after(tmp_path, monkeypatch):
         ("    return x + 1", "    return x + 2"),
         ('"risk"', '"weight"'),
         ("few.plot(x)", "few.plot(x, 2)"),
-        ("other.append(3)", "other.append(4)"),
         ("y = x + 1", "y = x + 2"),
+        ("range(6)", "range(7)"),
+        ("found.round(2)", "found.round(3)"),
         ("x = 3", "x = 3  # records"),
+        ('"risk"', '"the risk"'),
     ],
 )
 def test_what_decides_nothing_does_not_count(rules_after, old, new):
@@ -96,11 +107,33 @@ def test_what_decides_nothing_does_not_count(rules_after, old, new):
         ("x = 3", "x = 4"),
         ("found.note = 'n'", "found.note = 'm'"),
         ("found.add(k)", "found.add(k + 1)"),
-        ("few.claims(x, found)", "few.claims(x + 1, found)"),
+        ("few.claims(x,", "few.claims(x + 1,"),
+        ("k + 10", "k + 11"),
+        ("run(4)", "run(5)"),
+        ("unused = rng.normal(5)", "unused = rng.normal(6)"),
+        ("default_rng(1)", "default_rng(2)"),
+        ("part.scale = 7", "part.scale = 8"),
+        ("other.append(3)", "other.append(4)"),
+        ("note = found.note", "note = found.other"),
     ],
 )
 def test_what_decides_a_row_counts(rules_after, old, new):
     assert rules_after(old, new) != rules_after()
+
+
+def test_the_order_and_number_of_statements_count(rules_after):
+    swapped = [*CELLS[:4], CELLS[5], CELLS[4], *CELLS[6:]]
+    assert rules_after(cells=swapped) != rules_after()
+    twice = [*CELLS[:6], CELLS[5], *CELLS[6:]]
+    assert rules_after(cells=twice) != rules_after()
+
+
+def test_data_files_that_are_named_count(rules_after, tmp_path):
+    before = rules_after()
+    (tmp_path / "another.csv").write_text("2\n")
+    assert rules_after() == before
+    (tmp_path / "counts.csv").write_text("2\n")
+    assert rules_after() != before
 
 
 def test_a_chapter_without_checks_has_no_rules(rules_after):
