@@ -95,7 +95,7 @@ def line(row):
     if row.real_files:
         statement += f" **On real files.** {row.real_files}."
     if row.since:
-        statement += f" **Not checked since** {row.since}: the sampler has changed."
+        statement += f" **Last run in full** on {row.since}, with an earlier sampler."
     parts = row.id, " · ".join(filter(None, where)), statement, published(row), row.ours
     return "| " + " | ".join(part.replace("|", r"\|") for part in parts) + " |"
 

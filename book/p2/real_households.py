@@ -557,7 +557,10 @@ def beside_published(files, studies):
             values[name, file] = off
     index = ["synthesizer", "file"]
     return tuple(
-        pd.DataFrame(part, QUANTITIES).T.rename_axis(index) for part in (rows, values)
+        pd.DataFrame(part, QUANTITIES)
+        .T.rename_axis(index)
+        .rename_axis(columns="quantity")
+        for part in (rows, values)
     )
 
 
@@ -769,7 +772,16 @@ def estimate_numbers(estimated):
 def published_numbers(values):
     """Differences from the data in percent, by estimate, synthesizer and file."""
     short = {"90% quantile": "q90", "Earner 2": "earner"}
-    return {
+
+    def away(file):
+        of, published = (values.xs(k, level="file") for k in (file, "published"))
+        return (of - published).abs()
+
+    nearer = {
+        f"nearer-{SHORT[file]}": int((away(file) < away("stand-in")).to_numpy().sum())
+        for file in QUARTERS
+    }
+    return nearer | {
         f"off-{short.get(quantity, quantity)}-{name}-{SHORT.get(file, file)}": values.loc[
             (name, file), quantity
         ]

@@ -541,16 +541,38 @@ def draw_models(y, models):
     axes[1].legend(loc="upper right", fontsize=8)
 
 
-def settings_numbers(settings):
-    """Count statements that hold with the largest radius, and those with no other."""
+def settings_numbers(settings, weights):
+    """Statements on errors with the largest radius, and low weights there, in percent.
+
+    `weights` are those of CW with it, by scale and shift.
+    """
+    errors = settings.drop(index="P3-Fig09a")
     largest = settings.columns.get_level_values("r").max()
-    wide = settings.xs(largest, level="r", axis=1)
-    others = settings.drop(columns=largest, level="r")
+    wide = errors.xs(largest, level="r", axis=1).all(axis=1)
+    others = errors.drop(columns=largest, level="r").any(axis=1)
+    low = [below_third(w) for w in weights]
     return {
         "wide": largest,
-        "wide-all": int(wide.all(axis=1).sum()),
-        "wide-only": int((wide.all(axis=1) & ~others.any(axis=1)).sum()),
+        "wide-all": int(wide.sum()),
+        "wide-only": int((wide & ~others).sum()),
+        "wide-low-least": min(low),
+        "wide-low-most": max(low),
+        "low-holds": int(settings.loc["P3-Fig09a"].sum()),
     }
+
+
+def mean_errors(found, columns):
+    """Error of the mean under CW and CW_final, with its standard error, by setting.
+
+    `found` are results of :func:`other_errors`, whose third statistic is the mean.
+    """
+    rows = {
+        setting: {
+            name: f"{errors[name][2]:+,.0f} ± {noise[name][2]:,.0f}" for name in errors
+        }
+        for setting, (errors, noise) in zip(columns, found, strict=True)
+    }
+    return pd.DataFrame(rows).T.rename_axis(columns.names)
 
 
 # Checks of the paper's statements: what was found, and whether the statement holds
@@ -747,16 +769,22 @@ def other_errors(synthesizer, w, statistics, of_data, draws):
     )
 
 
-def weight_claims(weights, average):
-    """Judge weights and bounds before re-weighting."""
-    mean, largest = average["mean weight"], average["largest bound"]
+def low_weight_claim(weights, mean):
+    """Judge the distributions of the weights before re-weighting."""
     below = {m: below_third(weights[m]) for m in PAIRS}
     return {
         "P3-Fig09a": (
             f"mean LW {mean['LW']:.2f}, CW {mean['CW']:.2f}; below 0.3: "
             f"LW {below['LW']:.1f}%, CW {below['CW']:.1f}%",
             below["CW"] > 50 > below["LW"],
-        ),
+        )
+    }
+
+
+def weight_claims(weights, average):
+    """Judge weights and bounds before re-weighting."""
+    mean, largest = average["mean weight"], average["largest bound"]
+    return low_weight_claim(weights, mean) | {
         "P3-Fig09b": (
             ", ".join(f"{m} {largest[m]:.1f}" for m in ("Unweighted", *PAIRS)),
             all(largest[m] < 0.8 * largest["Unweighted"] for m in PAIRS),

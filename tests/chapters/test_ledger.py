@@ -134,7 +134,7 @@ def test_rows_tell_since_when_they_were_not_checked_with_the_present_sampler():
     }
     aged = ledger.with_age(rows, when)
     assert aged["since"].tolist() == ["3 November 2026", "", "", "3 November 2026", ""]
-    said = "**Not checked since** 3 November 2026: the sampler has changed. |"
+    said = "**Last run in full** on 3 November 2026, with an earlier sampler. |"
     assert said in ledger.line(row(since="3 November 2026"))
     assert "| {ref}`newer` | 1 | 12 November 2026 | present |" in ledger.as_days(when)
 

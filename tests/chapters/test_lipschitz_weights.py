@@ -39,6 +39,10 @@ def tradeoff():
 
 def test_slope_and_low_bounds(weights, bounds):
     assert chapter.slope(np.array([0, 0.5, 1]), np.array([4, 3, 2])) == -0.5
+    assert chapter.rise(np.array([0, 0.5, 1]), np.array([0, 3, 2])) == 2
+    assert chapter.similar(1.0, 1.9)
+    assert not chapter.similar(1.0, 2.1)
+    assert not chapter.similar(-1.0, 1.0)
     assert chapter.low(bounds["LW"]) == 0.25
     assert chapter.low(bounds["CW"]) == 0.5
     found = chapter.numbers_of_both(weights, bounds)

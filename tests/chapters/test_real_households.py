@@ -328,14 +328,19 @@ def test_estimates_off_the_data(file):
 
 
 def test_beside_the_published_estimates(file):
-    z = np.tile(file.of.y, (2 * FITS, 1))
-    study_of_none = SimpleNamespace(z=dict.fromkeys(study.PUBLISHED_NAMES, z))
-    rows, values = study.beside_published({"2016Q1": file}, {"2016Q1": study_of_none})
+    of_data = dict.fromkeys(study.PUBLISHED_NAMES, np.tile(file.of.y, (2 * FITS, 1)))
+    of_less = {name: 0.9 * z for name, z in of_data.items()}
+    releases = {"2016Q1": of_data, "2014Q1": of_less, "stand-in": of_less}
+    studies = {name: SimpleNamespace(z=z) for name, z in releases.items()}
+    rows, values = study.beside_published(dict.fromkeys(releases, file), studies)
     assert rows.loc[("Marginal", "published"), "90% quantile"] == "-12.6"
     assert rows.loc[("Pairwise", "2016Q1"), "median"] == "+0.0 ± 0.0"
+    assert rows.loc[("Pairwise", "stand-in"), "mean"] == "-10.0 ± 0.0"
     found = study.published_numbers(values)
     assert found["off-q90-Pairwise-published"] == pytest.approx(-5.163, abs=1e-3)
     assert found["off-earner-Marginal-16"] == 0
+    # P2's change is nearer to none than to a tenth less in nine of twelve.
+    assert (found["nearer-16"], found["nearer-14"]) == (9, 0)
 
 
 def test_owners_by_tenths(file):

@@ -497,13 +497,29 @@ def test_numbers_of_survey_weights(runs, change):
 def test_statements_that_hold_with_the_largest_radius_alone():
     columns = pd.MultiIndex.from_product([[1, 1.5], [0], [0.2, 0.5]], names=list("cgr"))
     settings = pd.DataFrame(
-        [[0, 1, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1], [0, 0, 0, 0]],
-        list("ABCD"),
+        [[0, 1, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1], [0, 0, 0, 0], [1, 0, 1, 0]],
+        [*"ABCD", "P3-Fig09a"],
         columns,
         dtype=bool,
     )
-    found = sdr_salary.settings_numbers(settings)
-    assert found == {"wide": 0.5, "wide-all": 2, "wide-only": 1}
+    weights = [np.array([0.1, 0.2, 0.8, 0.9]), np.array([0.1, 0.7, 0.8, 0.9])]
+    found = sdr_salary.settings_numbers(settings, weights)
+    assert found == {
+        "wide": 0.5,
+        "wide-all": 2,
+        "wide-only": 1,
+        "wide-low-least": 25,
+        "wide-low-most": 50,
+        "low-holds": 2,
+    }
+
+
+def test_errors_of_the_mean_by_setting():
+    columns = pd.MultiIndex.from_tuples([(1, 0, 0.2)], names=list("cgr"))
+    errors = {"CW": np.arange(4) * 1000.0, "CW_final": -np.arange(4) * 500.0}
+    noise = dict.fromkeys(errors, np.array([1.0, 2, 123, 4]))
+    table = sdr_salary.mean_errors([(errors, noise)], columns)
+    assert table.loc[(1, 0, 0.2)].tolist() == ["+2,000 ± 123", "-1,000 ± 123"]
 
 
 @pytest.mark.slow
