@@ -1,5 +1,7 @@
 """Re-weighting: the chapter's figures, its numbers, and the rules of its checks."""
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -88,7 +90,10 @@ def other_inputs(inputs, w, synthesizer, sampling, five):
             z.to_numpy(), lambda x, axis=-1: five(x)[:4], n_resamples=200, random_seed=1
         )[1:]
         overlap[name] = pp.interval_overlap(ends, inputs["interval"]["Data"][1:])
-    path = search_path(synthesizer, fits["CW"], w, bounds["CW"])
+    with warnings.catch_warnings():
+        # Whether one did is what P3-Alg1 is about.
+        warnings.filterwarnings("ignore", "no step came within tolerance")
+        path = search_path(synthesizer, fits["CW"], w, bounds["CW"])
     mu = {name: fits[name]["posterior"]["mu"].to_numpy().ravel() for name in fits}
     return inputs | {
         "weights": inputs["weights"] | weights,
