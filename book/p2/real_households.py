@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
-from pairwise_weights import PUBLISHED, PUBLISHED_NAMES, QUANTITIES
+from p2_tables import PUBLISHED, PUBLISHED_NAMES, QUANTITIES
 from scipy import stats
 
 import pseudopost as pp

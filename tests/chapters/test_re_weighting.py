@@ -243,8 +243,8 @@ def test_the_noise_of_the_gain_counts(errors):
     assert not chapter.nearer(repeated(errors, noise=1.0), "LW", ["mean"])
     # Noise that both have in common does not.
     common = np.array([-3.0, 0, 1, 2])[:, None]
-    shared = repeats | {"LW": repeats["LW"] - common, "LW_final": 1 + 0.9 * common}
-    shared["LW_final"] = -shared["LW_final"]
+    final = -(1 + 0.9 * common) * np.ones(5)
+    shared = repeats | {"LW": repeats["LW"] - common, "LW_final": final}
     errors_now = chapter.errors_of(shared)
     assert errors_now.loc["mean", "LW_final"] == pytest.approx(-1)
     assert chapter.nearer(shared, "LW", ["mean"])
