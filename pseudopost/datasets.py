@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtri
 
-from pseudopost._checks import as_count, as_seed, as_vector, check_finite
+from pseudopost._checks import as_count, as_number, as_seed, as_vector, check_finite
 
 # Levels of the predictors of consumer_expenditure, and what each adds to log income.
 EFFECTS = {
@@ -207,16 +207,17 @@ def lognormal_mixture(
     shares=(0.94, 0.06),
     spread=(0.1, 0.7),
     noise=(0.22, 0.09),
+    upper=0.6,
     random_seed=None,
 ):
     """Skewed positive values from two lognormal regressions on 15 categorical columns.
 
     P1 gives neither its parameters nor its levels; the defaults are chosen so that what
-    it shows of its file holds, but for a high skewness. In the first component the
-    median is 0.1 or 1, by the column ``x6``, and the other columns change it little:
-    these are the two modes. In the second, small one the columns place each value
-    almost exactly, anywhere between the modes and up to about 3.5: these are the
-    records of high risk.
+    it shows of its file holds, but for a high skewness, which takes ``upper=0.3``. In
+    the first component the median is 0.1 or 1, by the column ``x6``, and the other
+    columns change it little: these are the two modes. In the second, small one the
+    columns place each value almost exactly, anywhere between the modes and up to about
+    3.5: these are the records of high risk.
 
     Parameters
     ----------
@@ -229,6 +230,8 @@ def lognormal_mixture(
         in each component.
     noise : array-like, shape (2,)
         Standard deviation of the log value that they leave.
+    upper : float
+        Probability of the upper mode in the first component, from 0 to 1.
     random_seed : int, optional
         Seed from 0 to 2**63 - 1; by default a new one from the operating system. The
         result keeps it in ``attrs["random_seed"]``.
@@ -261,10 +264,11 @@ def lognormal_mixture(
     shares = _as_shares(shares, length=2)
     spread = as_vector(spread, "spread", length=2, low=0)
     noise = as_vector(noise, "noise", length=2, low=0)
+    upper = as_number(upper, "upper", low=0, high=1)
     random_seed = as_seed(random_seed)
     rng = np.random.default_rng(random_seed)
     columns = rng.integers(np.repeat([2, 3], [6, 9]), size=(n, 15))
-    columns[:, 5] = rng.random(n) < 0.6
+    columns[:, 5] = rng.random(n) < upper
     effects = rng.normal(size=(2, 15, 3))
     effects[:, 5] = 0
     mean = effects[:, np.arange(15), columns].sum(axis=-1)

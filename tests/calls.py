@@ -99,6 +99,7 @@ CALLS = {
         "shares": [0.75, 0.25],
         "spread": [0.1, 0.7],
         "noise": [0.2, 0.1],
+        "upper": 0.5,
         "random_seed": 1,
     },
     "datasets.negative_binomial_mixture": {

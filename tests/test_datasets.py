@@ -223,6 +223,15 @@ def test_shares_of_the_components():
         assert np.isclose(value, level).mean() == pytest.approx(share, abs=error)
 
 
+@pytest.mark.parametrize("upper", [0, 0.3, 1])
+def test_share_of_the_upper_mode(upper):
+    sharp = {"shares": [1, 0], "spread": [0, 0], "noise": [0, 0], "random_seed": 1}
+    value = lognormal_mixture(50_000, upper=upper, **sharp)["value"].to_numpy()
+    error = 4 * np.sqrt(upper * (1 - upper) / 50_000)
+    assert np.isclose(value, 1).mean() == pytest.approx(upper, abs=error)
+    assert np.isclose(value, 0.1).mean() == pytest.approx(1 - upper, abs=error)
+
+
 def test_seed_of_the_lognormal_mixture():
     same = [lognormal_mixture(50, random_seed=s) for s in (3, 3, 4)]
     pd.testing.assert_frame_equal(same[0], same[1])
@@ -238,6 +247,7 @@ def test_seed_of_the_lognormal_mixture():
         ({"shares": [1.5, -0.5]}, "shares must lie in [0, 1]; record 0 has 1.5"),
         ({"spread": [1, -1]}, "spread must be at least 0; record 1 has -1"),
         ({"noise": [np.nan, 1]}, "noise must be finite; record 0 has nan"),
+        ({"upper": 1.1}, "upper must be a finite number in [0, 1]; got 1.1"),
     ],
 )
 def test_errors_of_the_lognormal_mixture(options, text):
