@@ -87,7 +87,7 @@ def case():
             }
         ),
         "closer": pd.DataFrame(
-            {"nearer": [50, 45], "clearly nearer": [1, 1], "clearly farther": [9, 9]},
+            {"nearer": [50, 45], "clearly nearer": [3, 3], "clearly farther": [9, 9]},
             index=SEEDS,
         ).T,
         "ten_means": ce_income.means_of_ten(
@@ -99,8 +99,14 @@ def case():
         ),
         "lower": lower.T,
         "between_fits": pd.DataFrame(
-            {"difference": -0.1, "standard error": 0.04},
-            index=["mean risk", ce_income.HIGHEST],
+            {
+                "difference": [-0.1, -0.1, 0.1, 0.1, -0.1, -0.1],
+                "standard error": 0.04,
+            },
+            index=[
+                *("mean risk", ce_income.HIGHEST, ce_income.ERROR, ce_income.SPREAD),
+                *ce_income.WIDTHS,
+            ],
         ),
         "chains": chains_of({"Unweighted": 0.2, "Vector": 0.1}),
         "floor": pd.DataFrame(0.1, index=["shuffled in the file"], columns=SEEDS),
@@ -182,17 +188,17 @@ WIDE = ("P1-Fig17", "P1-Claim22")
         (cell("chains", (2, "Vector", 3), "mean risk", 0.21), LOWER),
         (cell("chains", (2, "Vector", 3), ce_income.HIGHEST, 0.21), LOWER),
         (riskier_in_one_file, LOWER),
-        (cell("compared", ce_income.ERROR, UNWEIGHTED, 4.0), ("P1-Fig14",)),
+        (cell("between_fits", ce_income.ERROR, "difference", 0.07), ("P1-Fig14",)),
         (cell("compared", ce_income.KS, VECTOR, 0.06), ("P1-Fig14",)),
         (cell("compared", ce_income.PEAK, VECTOR, 0.8), ("P1-Fig14", "P1-Claim21")),
         (cell("compared", ce_income.TOP_PEAK, VECTOR, 0.7), ("P1-Fig15",)),
         (cell("compared", ce_income.KS, UNWEIGHTED, 0.04), MIXED),
         (cell("fan", ce_income.CORRELATION, UNWEIGHTED, 0.9), MIXED),
         (cell("fan", ce_income.T, UNWEIGHTED, 0.6), MIXED),
-        (cell("fan", ce_income.MIDDLE, VECTOR, 0.5), WIDE),
-        (cell("fan", ce_income.WIDTHS[0], VECTOR, 60.0), WIDE),
-        (cell("fan", ce_income.WIDTHS[1], VECTOR, 900.0), WIDE),
-        (cell("closer", "nearer", 2, 0), ("P1-Claim22",)),
+        (cell("between_fits", ce_income.SPREAD, "difference", -0.1), WIDE),
+        (cell("between_fits", ce_income.WIDTHS[0], "standard error", 0.06), WIDE),
+        (cell("between_fits", ce_income.WIDTHS[1], "difference", 0.1), WIDE),
+        (cell("closer", "clearly nearer", 2, 2), ("P1-Claim22",)),
         (no_incomes_on_the_line, TAIL_ONLY),
         (of_file("risk", 0.5, [0], "TC 5%"), FALLING),
         (of_file("risk", 0.6, key="Vector"), ("P1-Fig19", "P1-Tab20")),
@@ -302,6 +308,31 @@ def test_nearer_counts_records(rng):
     assert found["clearly farther"] == 25
 
 
+def test_each_synthesizer_draws_from_random_numbers_of_its_own():
+    s = SimpleNamespace(fits={"Unweighted": 1, "Vector": 2, "Combined": 3})
+    s.synthesize = lambda name, m, random_seed: (name, m, random_seed)
+    assert ce_income.drawn_apart(s, 200, 101) == {
+        "Unweighted": ("Unweighted", 200, 101),
+        "Vector": ("Vector", 200, 151),
+        "Combined": ("Combined", 200, 201),
+    }
+
+
+def test_nearer_counts_what_fits_differ_by(rng):
+    y, z = np.zeros(300), rng.normal(10, 0.3, (200, 300))
+    shift = np.repeat(rng.normal(0, 0.3, (5, 1)), 40, axis=0)  # from chain to chain
+    found = ce_income.nearer(y, z, z[::-1] - 0.1 + shift)
+    assert found["clearly nearer"] + found["clearly farther"] < 20
+    alone = ce_income.nearer(y, z, rng.normal(9.9, 0.3, (200, 300)))
+    assert alone["clearly nearer"] > 80
+
+
+def test_density_error_is_relative_to_resampled_data():
+    data = np.array([[1.0, 2.0]])
+    s = SimpleNamespace(curves={"Data": {ce_income.LOW: data}}, error=5.0)
+    assert ce_income.density_error(s, data + 1) == pytest.approx(2 / 5)
+
+
 def test_statistics_of_several_releases(rng):
     people = pd.DataFrame(
         {
@@ -354,14 +385,16 @@ def test_numbers_of_the_text(case):
     assert np.isclose(radii["factor-5"], 8)
 
 
-def test_clearly_lower_counts_standard_errors():
+def test_clearly_counts_standard_errors():
     table = pd.DataFrame(
         {"difference": [-1.0, -1.0, 1.0], "standard error": [0.4, 0.6, 0.1]},
         index=list("abc"),
     )
-    assert ce_income.clearly_lower(table, ["a"])
-    assert not ce_income.clearly_lower(table, ["a", "b"])
-    assert not ce_income.clearly_lower(table, ["c"])
+    assert ce_income.clearly(table, ["a"], -1)
+    assert not ce_income.clearly(table, ["a", "b"], -1)
+    assert not ce_income.clearly(table, ["c"], -1)
+    assert ce_income.clearly(table, ["c"], +1)
+    assert not ce_income.clearly(table, ["a"], +1)
 
 
 def test_sides_of_chains():
@@ -379,7 +412,7 @@ def test_sides_of_chains():
 
 def test_each_chain_has_its_own_data_sets():
     s = file_of_incomes()
-    s.model, s.curves = SimpleNamespace(shift=1000), {}
+    s.model, s.curves, s.error = SimpleNamespace(shift=1000), {}, 1.0
     s.curves["Data"] = ce_income.densities(s.y)
     s.more = {
         name: s.y * np.repeat(1 + scale * np.arange(5) / 10, 2)[:, None]
