@@ -86,8 +86,12 @@ lint: $(VENV)/.installed  ## Check style and spelling
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 
-pytest: $(VENV)/.installed  ## Run all unit tests (20)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --ignore tests/built
+pytest: export COVERAGE_FILE = $(CURDIR)/$(BUILD)/coverage/data
+pytest: $(VENV)/.installed  ## Run all unit tests; tell the branches that they reach (20)
+	mkdir -p $(BUILD)/coverage && rm -f $(BUILD)/coverage/*
+	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist loadfile --ignore tests/built
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 notebooks: $(VENV)/.installed  ## Run every chapter and compare its checked cells (340)
 	$(BIN)/python tools/execute.py --forget

@@ -212,6 +212,10 @@ class TestPseudoMLE:
             ({"weights": np.zeros(N)}, "weights must not all be 0"),
             ({"mass": np.ones(N)}, "mass must sum to 1; it sums to 200"),
             ({"mass": [1.0]}, "mass must have length 200"),
+            (
+                {"mass": np.arange(N) == 0, "weights": np.arange(N) == 1},
+                "mass must not be 0 wherever weights are above 0",
+            ),
             ({"start": [0.0, 1.0]}, "start must have length 1"),
             ({"name": "z"}, "model must have a weighted likelihood called 'z'"),
         ],

@@ -369,6 +369,13 @@ def test_the_warning_points_to_the_caller():
     assert model.X.shape == (200, 5)
 
 
+def test_a_single_name_is_no_list_of_columns():
+    with pytest.raises(
+        TypeError, match="varying must be a list of columns of X; got 'age'"
+    ):
+        pp.MixtureSynthesizer(np.arange(1.0, 7), frame(), varying="age")
+
+
 def test_a_column_that_was_left_out_cannot_vary():
     text = (
         "varying must name columns that X has and the model does not leave out; "

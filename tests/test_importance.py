@@ -165,3 +165,19 @@ def test_a_heavy_tail_is_known_by_its_shape():
     for shape in (0.2, 0.5, 0.9):  # of Pareto ratios, whose k is known
         _, k_hat, _ = resampled(-shape * np.log(rng.random((4, 25_000))), 1)
         assert k_hat == pytest.approx(shape, abs=0.1)
+
+
+@pytest.mark.parametrize("added", [0, 3000, -3000])
+def test_a_constant_of_the_log_ratio_does_not_matter(added):
+    log_ratio = np.random.default_rng(1).normal(size=(2, 50))
+    chosen, k_hat, limit = resampled(log_ratio, 1)
+    again = resampled(log_ratio + added, 1)
+    np.testing.assert_array_equal(again[0], chosen)
+    assert again[1] == pytest.approx(k_hat)
+    assert again[2] == limit == 1 - 1 / np.log10(100)
+
+
+def test_equal_ratios_choose_each_draw_once():
+    chosen, k_hat, _ = resampled(np.full((2, 50), 7.0), 1)
+    np.testing.assert_array_equal(chosen, [np.arange(50)] * 2)
+    assert k_hat == -np.inf

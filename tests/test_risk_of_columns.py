@@ -206,7 +206,7 @@ Y = {"income": [10.0, 20, 30], "tenure": ["own", "rent", "own"]}
             "y['income'] must be finite; record 1 has nan",
         ),
         (
-            {"y": Y | {"tenure": ["own", None, "own"]}},
+            {"y": Y | {"tenure": ["own", None, None]}},
             "y['tenure'] must not be missing; record 1 is",
         ),
         (

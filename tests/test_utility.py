@@ -347,6 +347,13 @@ class TestIntervalOverlap:
         ):
             pp.interval_overlap((0, 1), wrong)
 
+    @pytest.mark.parametrize("wrong", [3.0, [3.0]])
+    def test_an_interval_has_two_ends(self, wrong):
+        with pytest.raises(ValueError, match="interval must have two ends; got"):
+            pp.interval_overlap(wrong, (0, 1))
+        with pytest.raises(ValueError, match="reference must have two ends; got"):
+            pp.interval_overlap((0, 1), wrong)
+
 
 class TestCombinePartiallySynthetic:
     def test_by_hand(self):
