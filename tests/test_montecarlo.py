@@ -553,9 +553,9 @@ class TestProgress:
 
 class TestCoverage:
     def test_counts_closed_intervals(self):
-        found = pp.coverage([0, 1, 2, 3], [1, 2, 3, 4], 1)
-        assert found.estimate == 0.5
-        beta = stats.beta(2.5, 2.5)
+        found = pp.coverage([-2, 0, 1, 2, 3], [0, 1, 2, 3, 4], 1)
+        assert found.estimate == 0.4
+        beta = stats.beta(2.5, 3.5)
         assert found.standard_error == pytest.approx(beta.std())
 
     def test_one_per_parameter(self):
