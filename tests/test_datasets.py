@@ -1180,3 +1180,27 @@ def test_without_statsmodels_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "statsmodels.datasets", None)
     with pytest.raises(ImportError, match="pip install statsmodels"):
         pp.datasets.health_insurance_experiment()
+
+
+def test_simulated_files_are_those_of_the_book():
+    """Every number of the book rests on these files: a change must be on purpose."""
+    file = consumer_expenditure(random_seed=1)
+    counts = {
+        name: np.unique(column, return_counts=True)[1].tolist()
+        for name, column in file.drop(columns="income").astype(str).items()
+    }
+    assert counts == {
+        "gender": [2811, 3397],
+        "age": [999, 1535, 1788, 1515, 371],
+        "education": [548, 1245, 198, 550, 792, 1544, 20, 1311],
+        "region": [1223, 1116, 2277, 1592],
+        "urban": [310, 5898],
+        "marital": [947, 3153, 1370, 157, 581],
+        "urban_type": [949, 775, 4484],
+        "cbsa": [806, 2064, 3338],
+        "family_size": [1945, 21, 20, 2090, 906, 699, 302, 142, 47, 26, 10],
+        "earner": [4600, 1608],
+    }
+    assert file["income"].mean() == pytest.approx(72088.77915592784, rel=1e-9)
+    salary = pp.datasets.doctorate_salary(random_seed=1)
+    assert salary.mean() == pytest.approx(107_459, rel=1e-9)

@@ -1,11 +1,12 @@
 """Change the package a little, in many places, and see whether its tests notice.
 
-Usage: python tools/mutate.py MODULE [--changes 100] [--seed 1] [--slow]
+Usage: python tools/mutate.py MODULE [--changes 100] [--seed 1] [--slow] [--tests FILE]
 
 The Python that runs this needs cosmic-ray; the tests are run by that of `.venv`. A
 change is one operator, comparison, condition or number, drawn at random from a place in
-the module; the tests are those of `tests/test_MODULE.py`. Everything happens in a copy
-of the repository. Printed are how many changes a test noticed, and the others.
+the module; the tests are those of `tests/test_MODULE.py`, or the files named.
+Everything happens in a copy of the repository. Printed are how many changes a test
+noticed, and the others.
 """
 
 import argparse
@@ -41,6 +42,7 @@ def main():
     parser.add_argument("--changes", type=int, default=100, help="how many, at most")
     parser.add_argument("--seed", type=int, default=1, help="of the draw of changes")
     parser.add_argument("--slow", action="store_true", help="slow tests, too")
+    parser.add_argument("--tests", nargs="+", help="files; by default of the module")
     parser.add_argument("--timeout", type=float, default=300, help="of the tests, in s")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -54,12 +56,13 @@ def main():
 def prepare(copy, args):
     """List all changes, and set those aside that are not drawn."""
     slow = "" if args.slow else "-m 'not slow' "
+    tests = args.tests or [f"tests/test_{args.module}.py"]
     (copy / "mutate.toml").write_text(
         CONFIG.format(
             module=args.module,
             timeout=args.timeout,
             python=ROOT / ".venv/bin/python",
-            tests=f"{slow}tests/test_{args.module}.py",
+            tests=slow + " ".join(tests),
         )
     )
     session = "mutate.sqlite"
