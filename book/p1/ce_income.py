@@ -913,7 +913,7 @@ def claims(
             f"KS {both(compared, KS)}; "
             f"density error {both(compared, ERROR, '{:.1f}')}; "
             f"peak {both(compared, PEAK, '{:.2f}')} of the data's",
-            near_the_data(compared, between_fits) and higher_peak,
+            near_the_data(compared, between_fits),
         ),
         "P1-Fig15": (
             f"share above 250K: {both(compared, TAIL, '{:.2f}')}%, "
@@ -962,7 +962,8 @@ def claims(
             f"{in_words(raised_of_ten(studies), '{}')} of 10",
             large_incomes_safe(
                 [s.risk["TC 20%"][s.largest] for s in files], largest_means
-            ),
+            )
+            and all(raised > 5 for raised in raised_of_ten(studies)),
         ),
         "P1-Set11": (
             f"20 data sets from each of {2 * len(files)} fits; "

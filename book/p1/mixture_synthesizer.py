@@ -1057,8 +1057,10 @@ def mixed_values(many):
 def number_of_components(prior, above):
     """Prior near its limit for large K; a posterior that hardly depends on K.
 
-    `above` has the fits that have converged, two of them at least.
+    `above` has the fits that have converged, two of them at least, by a label that ends
+    with K. In the largest model no more than half of the components are in use.
     """
+    largest = int(above.index[-1].split("=")[1])
     means, distance = prior[FORMULA].to_numpy(), prior[LIMIT].to_numpy()
     return (
         f"prior means {means[0]:.1f} to {means[-2]:.1f}, limit {means[-1]:.1f}; "
@@ -1069,8 +1071,8 @@ def number_of_components(prior, above):
         and (np.diff(distance[:3]) < 0).all()
         and distance[3] < 0.08
         and np.allclose(means, prior["mean, simulated"], rtol=0.03)
-        and above.between(2, 7).all()
-        and above.max() - above.min() < 3,
+        and above.between(2, largest / 2).all()
+        and above.max() - above.min() < 1,
     )
 
 

@@ -69,6 +69,42 @@ PUBLISHED = {
 # --- Records and synthesizers ---------------------------------------------------------
 
 
+def shape(y):
+    """What P1 says of its values in words and figures: modes, largest, skewness."""
+    return {
+        "lower mode": mode(y, "low"),
+        "upper mode": mode(y, "high"),
+        "largest": y.max(),
+        "skewness": stats.skew(y),
+    }
+
+
+def shapes_of(upper, seeds):
+    """The same of simulated files with this share at the upper mode, a row each."""
+    files = {
+        seed: pp.datasets.lognormal_mixture(upper=upper, random_seed=seed)
+        for seed in seeds
+    }
+    return pd.DataFrame({seed: shape(file["value"]) for seed, file in files.items()}).T
+
+
+def described(y, X, sizes):
+    """Describe a file: y, the design matrix, and the sizes of the patterns."""
+    return pd.Series(
+        {
+            "records": len(y),
+            "coefficients of a regression on all columns": X.shape[1],
+            "patterns": len(sizes),
+            "records of the smallest pattern": sizes.min(),
+            "records of the largest pattern": sizes.max(),
+            "largest value": y.max().round(2),
+            "skewness": stats.skew(y).round(2),
+        },
+        name="this file",
+        dtype=object,
+    ).to_frame()
+
+
 def highest(values, n=10):
     """Rows of the n highest values, the highest first."""
     return np.argsort(-values, kind="stable")[:n]
@@ -146,6 +182,9 @@ def ten_records(s, rows, again, published):
     for rule in RULES:
         for name in ("Vector", "Scalar"):
             table["this file", rule, name] = s.risk[name, rule][rows]
+    table["this file", "weighted", "Scalar 0.455"] = s.risk[
+        "Published scalar", "weighted"
+    ][rows]
     for name in published:
         table["published", "", name] = published[name].to_numpy()
     return pd.DataFrame(table, index=range(1, 11))
@@ -308,6 +347,13 @@ def risks_by_file(studies):
     return pd.DataFrame(rows).T.rename_axis("seed")
 
 
+def numbers_of_files(held, seeds):
+    """Files of the given seeds in which findings hold, beside the skewed ones."""
+    table = {"60%": held["weighted"][list(seeds)], "30%": held["skewed"]}
+    counts = pd.DataFrame({share: files.sum(axis=1) for share, files in table.items()})
+    return counts.rename_axis(columns="at the upper mode")
+
+
 def marks(weighted, printed):
     """By which rule findings hold: b both, w the weighted, p the printed, - neither."""
     letters = np.select([weighted & printed, weighted, printed], ["b", "w", "p"], "-")
@@ -318,6 +364,15 @@ def average_utility(studies):
     """Means over the files of the measures of utility, by the weighted rule."""
     tables = [pd.DataFrame(by_rule(s.utility, "weighted")) for s in studies.values()]
     return sum(tables) / len(tables)
+
+
+def with_risky_records(studies):
+    """Seeds of the files whose ten riskiest records have a mean risk of .8, as P1's."""
+    means = {
+        seed: s.risk["Unweighted"][highest(s.risk["Unweighted"])].mean()
+        for seed, s in studies.items()
+    }
+    return [seed for seed, mean in means.items() if mean >= 0.8]
 
 
 def scalar_less_vector(studies):
@@ -341,6 +396,51 @@ def weight_and_risk(studies):
         for s in studies.values()
         for rows in [highest(s.y)]
     ]
+
+
+def means_of_ten(studies):
+    """Mean risks of the ten riskiest and the ten largest records, over the files."""
+    table = pd.DataFrame(
+        {
+            seed: {
+                f"ten {which}, {name}": ir[rows].mean()
+                for which, rows in (
+                    ("riskiest", highest(s.risk["Unweighted"])),
+                    ("largest", highest(s.y)),
+                )
+                for name, ir in by_rule(s.risk, "weighted").items()
+            }
+            for seed, s in studies.items()
+        }
+    )
+    return pd.DataFrame(
+        {"mean": table.mean(axis=1), "standard error": table.sem(axis=1)}
+    )
+
+
+def means_beside_published(groups):
+    """Mean risks of ten records for groups of files, by name, and in P1's tables."""
+    table = {name: means_of_ten(files) for name, files in groups.items()}
+    published = {
+        f"ten {which}, {name}": risks[name].mean()
+        for which, risks in PUBLISHED.items()
+        for name in NAMES
+    }
+    return pd.concat(table | {"P1": pd.Series(published).to_frame("mean")}, axis=1)
+
+
+def more_low_risks(studies):
+    """By file, by how much more of the risks are below .05 under the vector."""
+    shares = pd.DataFrame(
+        {
+            seed: {
+                name: (ir < 0.05).mean()
+                for name, ir in by_rule(s.risk, "weighted").items()
+            }
+            for seed, s in studies.items()
+        }
+    ).T
+    return shares[["Unweighted", "Scalar"]].rsub(shares["Vector"], axis=0)
 
 
 def in_standard_errors(table):
@@ -412,6 +512,8 @@ def numbers_of_tables(riskiest, ten_largest, weights):
         "top-Vector-weighted-max": top["weighted", "Vector"].max(),
         "top-Vector-weighted-mean": top["weighted", "Vector"].mean(),
         "top-Scalar-weighted-mean": top["weighted", "Scalar"].mean(),
+        "top-Published-weighted-mean": top["weighted", "Scalar 0.455"].mean(),
+        "top-Scalar-in-p1": PUBLISHED["riskiest"]["Scalar"].mean(),
         "big-Vector-weighted-mean": vector.mean(),
         "big-Scalar-weighted-mean": large["weighted", "Scalar"].mean(),
         "big-low-value": large["", "value"].iloc[low],
@@ -461,6 +563,19 @@ def numbers_of_seeds(held, top_means, risky, average):
                 f"peak ratio, {window}", name
             ]
     return result
+
+
+def numbers_of_skewed(tens, held):
+    """Of the skewed files, and of the ten largest records under the vector."""
+    large = tens.loc["ten largest, Vector"]
+    return {
+        "skewed-files": held.shape[1],
+        "skewed-thins": held.loc["vector thins the upper tail"].sum(),
+        "skewed-large": large["30%", "mean"],
+        "skewed-large-error": large["30%", "standard error"],
+        "ordinary-large": large["60%", "mean"],
+        "p1-large": large["P1", "mean"],
+    }
 
 
 def numbers_at_equal_risk(gaps, studies, average):
@@ -610,37 +725,53 @@ def claims(*groups):
 def holds(held, *findings, on=None):
     """Whether findings hold in three of every four files, by the weighted rule."""
     table = held["weighted"].loc[list(findings)]
-    shares = (table if on is None else table[list(on)]).mean(axis=1)
+    shares = (table if on is None else table[list(on[0])]).mean(axis=1)
     return bool((shares >= 0.75).all())
 
 
 def counts(held, findings, on=None):
-    """Files in which findings hold, by the weighted and by the printed rule."""
-    files = list(held["weighted"] if on is None else on)
+    """Files in which findings hold, by the weighted and by the printed rule.
+
+    And skewed files, by the weighted rule. `on` are seeds of the files and of the
+    skewed files, by default all.
+    """
+    files, skewed = map(list, on or (held["weighted"], held["skewed"]))
     numbers = [
         f"{label}: {held['weighted'].loc[finding, files].sum():.0f} and "
-        f"{held['density'].loc[finding, files].sum():.0f}"
+        f"{held['density'].loc[finding, files].sum():.0f}, "
+        f"skewed {held['skewed'].loc[finding, skewed].sum():.0f}"
         for label, finding in findings.items()
     ]
-    return f"{'; '.join(numbers)} of {len(files)} files"
+    return f"{'; '.join(numbers)} of {len(files)} and {len(skewed)} files"
 
 
-def claims_on_file(data, sizes, own):
-    """Figure 5 and the setting; `own` is T by synthetic file and record."""
-    y = data["value"].to_numpy()
-    low, high = (mode(y, window) for window in WINDOWS)
-    skewness = stats.skew(y)
+def is_as_in_p1(shapes):
+    """Which of the files, a row each, have P1's modes, largest value and skewness."""
+    return (
+        shapes["lower mode"].between(0.05, 0.2)
+        & shapes["upper mode"].between(0.7, 1.3)
+        & shapes["largest"].between(2.5, 5)
+        & (shapes["skewness"] > 1.5)
+    )
+
+
+def claims_on_file(data, sizes, own, upper, shapes):
+    """Figure 5 and the setting.
+
+    `own` is T by synthetic file and record. `shapes` describes files, a row each, with
+    a share `upper` of the first component at the upper mode.
+    """
+    as_in_p1, middle = is_as_in_p1(shapes), shapes.median()
     return {
         "P1-Fig05": (
-            f"modes {low:.2f} and {high:.2f}, largest {y.max():.1f}, "
-            f"skewness {skewness:.1f}",
-            0.05 <= low <= 0.2
-            and 0.7 <= high <= 1.3
-            and 2.5 <= y.max() <= 5
-            and skewness > 1.5,
+            f"{as_in_p1.sum()} of {len(shapes)} files with upper = {upper}; "
+            f"medians: modes {middle['lower mode']:.2f} and "
+            f"{middle['upper mode']:.2f}, largest {middle['largest']:.1f}, skewness "
+            f"{middle['skewness']:.1f}",
+            as_in_p1.mean() >= 0.75,
         ),
         "P1-Set05": (
-            f"{len(y):,} values, {data.shape[1] - 1} predictors; {len(sizes)} patterns, "
+            f"{len(data):,} values, {data.shape[1] - 1} predictors; {len(sizes)} patterns, "
             f"mean size {sizes.mean():.0f}; T = 1 for {100 * own.mean():.0f}%",
             data.shape == (1000, 16)
             and len(sizes) == 32
@@ -759,26 +890,25 @@ def claims_on_records(held, average, kept, auc):
     }
 
 
-def claims_on_risks(held, risky, by_place, ranks):
+def claims_on_risks(held, by_place, ranks, more_low):
     """Where the risk is, and how far it falls.
 
-    `risky` are the files with risky records, `ranks` the rank correlations of weight
-    and risk of the ten largest records, by file.
+    `ranks` are the rank correlations of weight and risk of the ten largest records, by
+    file, and `more_low` by how much the share of risks below .05 is larger under the
+    vector.
     """
     lower, off = "both lower the largest risk", "risk is higher off the modes"
-    below = "risks below 0.05: more under vector than"
-    fewer = {"than unweighted": f"{below} unweighted", "than scalar": f"{below} scalar"}
-    fig11 = {
-        "largest": lower,
-        "more near 0 than unweighted": f"{below} unweighted",
-        "than scalar": f"{below} scalar",
-    }
     at_mode, slope, _, far = by_place["mean risk"]
-    rank = np.nanmean(ranks)
+    ranks = np.asarray(ranks)[np.isfinite(ranks)]
+    rank, error = ranks.mean(), stats.sem(ranks)
+    score = in_standard_errors(more_low)
+    low = "risks below 0.05, in standard errors more than " + ", ".join(
+        f"{name} {t:+.1f}" for name, t in score.items()
+    )
     return {
         "P1-Fig11": (
-            counts(held, fig11, on=risky),
-            holds(held, *fig11.values(), on=risky),
+            f"{counts(held, {'largest lower': lower})}; {low}",
+            holds(held, lower) and score.min() > 2,
         ),
         "P1-Claim11": (
             f"mean risk {at_mode:.2f} at the modes, {slope:.2f} on the slopes, "
@@ -786,41 +916,45 @@ def claims_on_risks(held, risky, by_place, ranks):
             holds(held, off),
         ),
         "P1-Claim14": (counts(held, {"lower": lower}), holds(held, lower)),
-        "P1-Claim17": (
-            counts(held, fewer, on=risky),
-            holds(held, *fewer.values(), on=risky),
-        ),
+        "P1-Claim17": (low, score.min() > 2),
         "P1-Claim18": (
-            f"rank correlation of weight and risk {rank:.2f}, mean of "
-            f"{np.isfinite(ranks).sum()} files",
-            rank > 0,
+            f"rank correlation of weight and risk {rank:.2f} (standard error "
+            f"{error:.2f}), mean of {len(ranks)} files",
+            rank > 2 * error,
         ),
     }
 
 
 def claims_on_ten(held, risky, riskiest, ten_largest):
-    """The tables of the ten riskiest and of the ten largest records."""
+    """The tables of the ten riskiest and of the ten largest records.
+
+    `risky` are the files with risky records, and the skewed ones.
+    """
     keys = [("", "Unweighted"), ("weighted", "Vector"), ("weighted", "Scalar")]
+    at_455 = riskiest["this file", "weighted", "Scalar 0.455"].mean()
     top, large = (table["this file"][keys].mean() for table in (riskiest, ten_largest))
     before, vector, scalar = top
     zeros = "ten riskiest: vector 0 for six or more"
     bound = "ten riskiest: vector below 0.15"
     order = "ten riskiest: vector < scalar < unweighted"
-    half = "ten largest: vector mean at most half of unweighted"
+    large_records = {
+        "never higher": "ten largest: vector never above unweighted",
+        "halved": "ten largest: vector mean at most half of unweighted",
+    }
     at_0 = (riskiest["this file", "weighted", "Vector"] == 0).sum()
     of_ten = {"six or more 0": zeros, "below 0.15": bound}
     top_means = ", ".join(f"{name} {mean:.3f}" for (_, name), mean in top.items())
     large_means = ", ".join(f"{name} {mean:.2f}" for (_, name), mean in large.items())
     return {
         "P1-Tab12": (
-            f"means {top_means}",
+            f"means {top_means}; Scalar {at_455:.3f} with P1's weight of 0.455",
             vector < 0.05
             and vector < scalar < before
             and holds(held, zeros, bound, order, on=risky),
         ),
         "P1-Tab13": (
-            f"means {large_means}; {counts(held, {'halved': half}, on=risky)}",
-            holds(held, "ten largest: vector never above unweighted", on=risky),
+            f"means {large_means}; {counts(held, large_records, on=risky)}",
+            holds(held, *large_records.values(), on=risky),
         ),
         "P1-Claim15": (
             f"{at_0} of ten at 0; {counts(held, of_ten, on=risky)}",
@@ -834,15 +968,19 @@ def claims_on_ten(held, risky, riskiest, ten_largest):
 
 
 def claims_at_equal_risk(at_mean, at_ten):
-    """Advantage of the vector by file and measure, at either kind of the same risk."""
+    """Advantage of the vector by file and measure, at either kind of the same risk.
+
+    At the same mean risk that of all measures together counts, each in units of its
+    standard deviation between files.
+    """
     score = in_standard_errors(at_mean)
+    together = in_standard_errors((at_mean / at_mean.std()).mean(axis=1))
     return {
         "P1-Claim01": (
             "advantage in standard errors: "
-            + ", ".join(f"{measure} {t:+.1f}" for measure, t in score.items()),
-            score.min() > -2
-            and score.max() > 2
-            and in_standard_errors(at_ten).min() > 2,
+            + ", ".join(f"{measure} {t:+.1f}" for measure, t in score.items())
+            + f"; all together {together:+.1f}",
+            score.min() > -2 and together > 3 and in_standard_errors(at_ten).min() > 2,
         )
     }
 

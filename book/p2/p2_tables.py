@@ -1,4 +1,4 @@
-"""What P2 prints of incomes and a coefficient, for the chapters that compare with it."""
+"""What P2 prints of estimates and risks, for the chapters that compare with it."""
 
 import pandas as pd
 
@@ -26,3 +26,14 @@ PUBLISHED = pd.DataFrame(
     },
     ["estimate", "low", "high"],
 ).T
+# P2, Tables 2 and 3: mean risks of the ten records that are riskiest in the data, and of
+# those with the ten largest incomes.
+PUBLISHED_MEANS = pd.DataFrame(
+    {
+        "riskiest": [0.99193, 0.06378, 0.00496, 0.58855],
+        "largest": [0.98085, 0.03981, 0.00482, 0.09955],
+    },
+    index=["Data", "Unweighted", "Marginal", "Top-coded"],
+).T.rename_axis("list")
+# P2, section 3.3.2: under the unweighted synthesizer.
+PUBLISHED_MEAN_RISK = 0.25

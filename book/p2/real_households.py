@@ -13,7 +13,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
-from p2_tables import PUBLISHED, PUBLISHED_NAMES, QUANTITIES
+from p2_tables import (
+    PUBLISHED,
+    PUBLISHED_MEAN_RISK,
+    PUBLISHED_MEANS,
+    PUBLISHED_NAMES,
+    QUANTITIES,
+)
 from scipy import stats
 
 import pseudopost as pp
@@ -564,6 +570,46 @@ def beside_published(files, studies):
     )
 
 
+def risks_of_tens(of, s):
+    """For P2's intruder: the mean risk, and those of ten records, fit by fit.
+
+    The ten are those that are riskiest in the file, and those with the largest incomes.
+    """
+    tens = {
+        "riskiest": np.argsort(-rules.risk(of, of.y, "P2"), kind="stable")[:10],
+        "largest": np.argsort(-of.y, kind="stable")[:10],
+    }
+    found = {}
+    for name in ("Unweighted", "Marginal"):
+        each = [rules.risk(of, z, "P2") for z in np.split(s.z[name], FITS)]
+        found["all", name] = [risk.mean() for risk in each]
+        for which, ten in tens.items():
+            found[which, name] = [risk[ten].mean() for risk in each]
+    return found
+
+
+def risks_beside_published(files, studies):
+    """P2's mean risks, and ours with their errors between fits.
+
+    Returns
+    -------
+    rows, values : DataFrame
+        By records and synthesizer, and file; written with errors, and as numbers.
+    """
+    values = {"published": {("all", "Unweighted"): PUBLISHED_MEAN_RISK}}
+    for which, means in PUBLISHED_MEANS.iterrows():
+        for name in ("Unweighted", "Marginal"):
+            values["published"][which, name] = means[name]
+    errors = {}
+    for file, s in studies.items():
+        found = risks_of_tens(files[file].of, s)
+        values[file] = {key: np.mean(each) for key, each in found.items()}
+        errors[file] = {key: between_fits(each) for key, each in found.items()}
+    values = pd.DataFrame(values).loc[list(found)].rename_axis(["records", "release"])
+    rows = with_errors(values, pd.DataFrame(errors).reindex_like(values))
+    return rows.mask(values.isna(), ""), values
+
+
 def owners(file, y, groups=10):
     """Share of owners in tenths of the income, of all households."""
     weight = file.survey["weight"].to_numpy()
@@ -787,6 +833,19 @@ def published_numbers(values):
         ]
         for name, file in values.index
         for quantity in QUANTITIES
+    }
+
+
+def published_risk_numbers(values):
+    """Mean risks, of all records and of ten, by file.
+
+    And the hits that P2's mean of ten riskiest stands for, in 20 files.
+    """
+    hits = 200 * values.loc[("riskiest", "Unweighted"), "published"]
+    return {"hits": hits, "hits-sd": hits**0.5} | {
+        f"ir-{which}-{name}-{SHORT.get(file, file)}": value
+        for file, column in values.items()
+        for (which, name), value in column.dropna().items()
     }
 
 

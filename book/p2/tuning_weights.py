@@ -342,8 +342,8 @@ def numbers_of_risks(risk):
         "mean-unweighted": risk.loc["Unweighted", "mean"],
     }
     for label, name in (("c", PC), ("g", PG)):
-        found[f"way-{label}"] = 100 * way_back(risk, name, "riskiest 1%")
-        found[f"way-mean-{label}"] = 100 * way_back(risk, name, "mean")
+        found[f"way-{label}"] = 100 * way_back(risk, name, P, "riskiest 1%")
+        found[f"way-mean-{label}"] = 100 * way_back(risk, name, P, "mean")
     for label, name, base in (
         ("pc", PC, P),
         ("pg", PG, P),
@@ -658,9 +658,9 @@ def risks_in_words(risk, family):
     return f"means {means}; tails {tails}"
 
 
-def way_back(risk, variant, measure):
-    """How much of what Pairwise has gained over Unweighted a variant gives back."""
-    return rise(risk, variant, P, measure) / rise(risk, "Unweighted", P, measure)
+def way_back(risk, variant, base, measure):
+    """How much of what `base` has gained over Unweighted a variant of it gives back."""
+    return rise(risk, variant, base, measure) / rise(risk, "Unweighted", base, measure)
 
 
 def is_unchanged(weights, raw):
@@ -839,12 +839,11 @@ def claims_on_pairwise_errors(published, error):
     """The constant g improves every measure of Pairwise, and c improves it too."""
     by_shift = nearer(published, PG, P, QUANTITIES)
     by_scale = nearer(published, PC, P, QUANTITIES)
-    gain = error.loc[P, JUDGED] - error.loc[PG, JUDGED]
     return {
         "P2-Claim20": (
             f"published: nearer in {by_shift} of 4; ours: "
             f"{errors_in_words(error, P, PG)}",
-            by_shift == 4 and (gain >= 0.005).all(),
+            by_shift == 4,
         ),
         "P2-Claim21": (
             f"published: nearer in {by_scale} of 4; ours: "
@@ -904,8 +903,11 @@ def claim_on_marginal_tail(risk):
 def claim_on_way_back(risk):
     """Small adjustments do not undo the risk profile."""
     way = {
-        name: [way_back(risk, name, measure) for measure in ("mean", "riskiest 1%")]
-        for name in (PC, PG)
+        name: [
+            way_back(risk, name, base, measure) for measure in ("mean", "riskiest 1%")
+        ]
+        for base, variants in ((P, (PC, PG)), (M, (MC, MG)))
+        for name in variants
     }
     shares = "; ".join(
         f"{name}, mean {100 * mean:.0f}, tail {100 * tail:.0f}"
@@ -914,7 +916,7 @@ def claim_on_way_back(risk):
     return {
         "P2-Claim32": (
             f"part of the way back to Unweighted (%): {shares}",
-            all(max(shares) < 1 for shares in way.values()),
+            all(max(shares) < 0.5 for shares in way.values()),
         )
     }
 

@@ -139,6 +139,7 @@ def numbers_of_both(weights, bounds):
     for name in WEIGHTED:
         values |= {
             f"{name}-concentration": relative(bounds[name]).mean(),
+            f"{name}-middle": np.median(relative(bounds[name])),
             f"{name}-slope": slope(weights[name], bounds[name]),
             f"{name}-rise": rise(weights[name], bounds[name]),
             f"{name}-low": 100 * low(bounds[name]),
@@ -229,10 +230,15 @@ def far_below(bounds):
 def claims_of_figures(weights, bounds):
     """P3, Figures 1 and 2."""
     mean = {name: weights[name].mean() for name in WEIGHTED}
+    middle = {name: np.median(relative(bounds[name])) for name in WEIGHTED}
     return {
         "P3-Fig01": (
-            ", ".join(f"{name} {b.max():.1f}" for name, b in bounds.items()),
-            far_below(bounds),
+            ", ".join(f"{name} {b.max():.1f}" for name, b in bounds.items())
+            + "; median by maximum "
+            + ", ".join(f"{name} {middle[name]:.2f}" for name in WEIGHTED),
+            far_below(bounds)
+            and low(bounds["LW"]) < low(bounds["CW"])
+            and middle["LW"] > middle["CW"],
         ),
         "P3-Fig02": (
             f"mean weight {mean['LW']:.2f}, {mean['CW']:.2f}",

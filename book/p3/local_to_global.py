@@ -388,10 +388,21 @@ def claim_on_dispersions(intended, printed, n_databases):
 
 
 def claims_on_bounds(delta):
-    """Figures 10 and 12: weighting draws the bounds together."""
+    """Figures 10 and 12: weighting draws the bounds together.
+
+    In Figure 10 also relative to their level, which a change of scale alone would not.
+    """
     poisson, mixture = delta["Poisson"], delta["NB mixture"]
+    relative = poisson.std() / poisson.median()
+    level = poisson["LW"].median()
     return {
-        "P3-Fig10": (spreads_in_words(poisson), is_narrow(poisson)),
+        "P3-Fig10": (
+            f"{spreads_in_words(poisson)}, by the median {relative['LW']:.3f} against "
+            f"{relative['Unweighted']:.3f}; median of LW {level:.2f}",
+            is_narrow(poisson)
+            and relative["LW"] < 2 / 3 * relative["Unweighted"]
+            and abs(level - 3.5) < 0.25,
+        ),
         "P3-Fig12": (
             spreads_in_words(mixture),
             is_narrow(mixture) and 5 < mixture["LW"].median() < 7,

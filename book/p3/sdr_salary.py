@@ -636,10 +636,10 @@ def _changes(change):
     return ", ".join(f"{m} {change.loc[m, 'largest bound (%)']:+.1f}%" for m in PAIRS)
 
 
-def _kept(change, change_error):
-    """Whether the largest bounds change by less than 10%, three errors included."""
+def _kept(change, change_error, percent):
+    """Whether the largest bounds change by less than this, three errors included."""
     column = "largest bound (%)"  # a refit that changed nothing would give -5%
-    return (change[column].abs() + 3 * change_error[column] < 10).all()
+    return (change[column].abs() + 3 * change_error[column] < percent).all()
 
 
 def bound_claims(average, change, change_error, half):
@@ -648,9 +648,9 @@ def bound_claims(average, change, change_error, half):
         average[column] for column in ("spread", "median bound", "mean weight")
     )
     low, raised = average["low weights (%)"], change["raised (%)"]
-    kept, gain = _kept(change, change_error), change["mean weight"]
+    kept, gain = _kept(change, change_error, 3), change["mean weight"]
     return {
-        "P3-Set05": (_changes(change), kept),
+        "P3-Set05": (_changes(change), _kept(change, change_error, 10)),
         "P3-Fig06a": (
             f"spread {spread['LW']:.3f} to {spread['LW_final']:.3f}",
             spread["LW_final"] < spread["LW"] / 2,
@@ -852,7 +852,7 @@ def kept_claims(change, change_error):
             f"mean weight LW {gain['LW']:+.3f}, CW {gain['CW']:+.3f}",
             gain["CW"] > 2 * gain["LW"] > 0,
         ),
-        "P3-Claim21": (_changes(change), _kept(change, change_error)),
+        "P3-Claim21": (_changes(change), _kept(change, change_error, 3)),
     }
 
 

@@ -538,7 +538,7 @@ def claim_on_vectors(estimated, scalar, cw):
     vectors = estimated.drop("scalar 0.455").sub(10).abs()
     return {
         "P1-Claim31": (
-            f"scalar 0; CW {cw:.1f} (phi, truth 10)",
+            f"distance of phi from its truth, 10: scalar 0, CW {cw:.1f}",
             max(vectors.max(), cw) < scalar,
         )
     }

@@ -582,7 +582,7 @@ def claims_on_conditions(exceeds, envelope_holds, quadratic, slopes):
     }
 
 
-def claims_on_expansion(left, term, table, off_centre, p_values):
+def claims_on_expansion(left, term, table, off_centre, p_values, from_file):
     """Theorem 2 and the three forms of Equation 26.
 
     Parameters
@@ -595,6 +595,8 @@ def claims_on_expansion(left, term, table, off_centre, p_values):
         Standard deviations by which the printed centring moves the right side.
     p_values : list of float
         Of tests of normality.
+    from_file : Series
+        Variance over files by the sandwich, for weights made from the file.
     """
     plus = table["plus"].to_numpy()
     rate = falling_rate(plus, 16)
@@ -616,8 +618,13 @@ def claims_on_expansion(left, term, table, off_centre, p_values):
             minus_holds and abs(off_centre) < 1,
         ),
         "P1-Thm2": (
-            f"p = {p}; remainder {plus[0]:.2f} to {plus[-1]:.2f}",
-            min(p_values) > 0.01 and -0.7 < rate < -0.3 and abs(left - term) < 1e-9,
+            f"p = {p}; remainder {plus[0]:.2f} to {plus[-1]:.2f}; weights from the "
+            "file: variance over the sandwich "
+            + " and ".join(f"{ratio:.1f}" for ratio in from_file),
+            min(p_values) > 0.01
+            and -0.7 < rate < -0.3
+            and abs(left - term) < 1e-9
+            and (from_file - 1).abs().max() < 0.1,
         ),
     }
 

@@ -247,6 +247,7 @@ def conditions(**changes):
 def of_expansion(plus=(0.4, 0.2, 0.1), minus=2.7, **changes):
     table = pd.DataFrame({"plus": plus, "minus": minus, "left side": 1.35})
     plain = {"left": 1.0, "term": 1.0, "off_centre": 20.0, "p_values": [0.3, 0.6]}
+    plain["from_file"] = pd.Series([1.05, 0.95])
     return covariance.claims_on_expansion(table=table, **plain | changes)
 
 
@@ -333,6 +334,11 @@ WRONG = {250: (np.full(3, 1.0),) * 2, 1000: (np.full(3, 2.0),) * 2}
         ("P1-Thm2", lambda: of_expansion(), lambda: of_expansion(p_values=[0.001, 1])),
         ("P1-Thm2", lambda: of_expansion(), lambda: of_expansion(plus=(0.4, 0.4, 0.4))),
         ("P1-Thm2", lambda: of_expansion(), lambda: of_expansion(term=0.9)),
+        (
+            "P1-Thm2",
+            lambda: of_expansion(),
+            lambda: of_expansion(from_file=pd.Series([1.0, 3.0])),
+        ),
         ("P1-Eq27a", lambda: of_sandwich(), lambda: of_sandwich(moved=1.2)),
         ("P1-Eq27b", lambda: of_sandwich(moved=0.001), lambda: of_sandwich()),
         ("P1-Eq27c", lambda: of_sandwich(), lambda: of_sandwich(closed=BAD)),
@@ -357,5 +363,8 @@ def test_a_claim_holds_and_fails(claim, true, false):
 
 def test_words_hold_the_numbers():
     assert matrices()["P1-Eq21"][0] == "n Var / J = 1.00, 1.00; as printed 1/1000 of it"
-    assert of_expansion()["P1-Thm2"][0] == "p = 0.30, 0.60; remainder 0.40 to 0.10"
+    assert of_expansion()["P1-Thm2"][0] == (
+        "p = 0.30, 0.60; remainder 0.40 to 0.10; weights from the file: variance over "
+        "the sandwich 1.1 and 0.9"
+    )
     assert of_sandwich()["P1-Eq27b"][0] == "without the sum 1000 times too small"

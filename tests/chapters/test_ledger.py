@@ -142,3 +142,14 @@ def test_rows_tell_since_when_they_were_not_checked_with_the_present_sampler():
 def test_every_chapter_with_rows_was_refreshed(rows):
     decided = rows.loc[rows["verdict"] != "not testable", "chapter"]
     assert set(decided) <= set(ledger.read_refreshed().index)
+
+
+def test_gaps_have_the_numbers_of_their_rows(rows):
+    head, rule, *lines = ledger.as_gaps(rows).splitlines()
+    assert head.count("|") == rule.count("|") == 5
+    assert len(lines) == len(ledger.GAPS)
+    by_id = rows.set_index("id")
+    for name, line in zip(ledger.GAPS, lines, strict=True):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert cells[:3] == [name, *by_id.loc[name, ["published", "ours"]]]
+        assert cells[3] == ledger.GAPS[name]

@@ -48,6 +48,7 @@ def test_slope_and_low_bounds(weights, bounds):
     found = chapter.numbers_of_both(weights, bounds)
     assert (found["LW-low"], found["CW-low"]) == (25, 50)
     assert found["LW-concentration"] == pytest.approx(13.3 / 4 / 4.8)
+    assert found["LW-middle"] == pytest.approx(4.25 / 4.8)
     assert (found["cw-delta"], found["cw-mean-weight"]) == (2, pytest.approx(0.3))
 
 
@@ -151,12 +152,17 @@ def test_weights(weights, bounds):
 
 def test_figures(weights, bounds):
     found = chapter.claims_of_figures(weights, bounds)
-    assert found["P3-Fig01"][0] == "Unweighted 14.0, LW 4.8, CW 2.0"
+    assert found["P3-Fig01"][0] == (
+        "Unweighted 14.0, LW 4.8, CW 2.0; median by maximum LW 0.89, CW 0.70"
+    )
     assert failing(found) == set()
     high = bounds | {"CW": bounds["CW"] * 5}
     assert failing(chapter.claims_of_figures(weights, high)) == {"P3-Fig01"}
     low = bounds | {"LW": np.array([4.8, 2.0, 2.0, 0.0])}
-    assert failing(chapter.claims_of_figures(weights, low)) == {"P3-Fig02"}
+    found = chapter.claims_of_figures(weights, low)
+    assert failing(found) == {"P3-Fig01", "P3-Fig02"}
+    apart = bounds | {"LW": np.array([3.0, 3.0, 3.0, 4.8])}
+    assert failing(chapter.claims_of_figures(weights, apart)) == {"P3-Fig01"}
     heavy = weights | {"CW": np.ones(4)}
     assert failing(chapter.claims_of_figures(heavy, bounds)) == {"P3-Fig02"}
 

@@ -288,6 +288,13 @@ def test_dispersions(intended, printed, holds):
 def test_bounds(delta):
     found = study.claims_on_bounds(delta)
     assert verdicts(found) == {"P3-Fig10": True, "P3-Fig12": True}
+    # A change of scale alone makes it narrow, but not relative to its level.
+    scaled = delta["Poisson"].assign(LW=0.4 * delta["Poisson"]["Unweighted"])
+    scaled *= 3.5 / scaled["LW"].median()
+    assert study.is_narrow(scaled)
+    assert not verdicts(study.claims_on_bounds(delta | {"Poisson": scaled}))["P3-Fig10"]
+    lower = delta | {"Poisson": delta["Poisson"] - 0.3}
+    assert not verdicts(study.claims_on_bounds(lower))["P3-Fig10"]
     wide = delta["NB mixture"] * [1, 1, 1]
     wide["LW"] = delta["NB mixture"]["Unweighted"] - 12
     found = study.claims_on_bounds({"Poisson": wide, "NB mixture": wide})

@@ -498,7 +498,7 @@ def test_number_of_components():
         "prior means 5.0 to 8.6, limit 9.0; above 1% in the posterior: 3.9 to 4.0 "
         "(K = 10, K = 20)"
     )
-    for wrong in ([3, 6.5], [7.5, 8]):
+    for wrong in ([3, 4.5], [10.5, 10.8], [1.5, 2.2]):
         assert not chapter.number_of_components(
             prior, pd.Series(wrong, index=above.index)
         )[1]

@@ -288,12 +288,19 @@ def test_lower_needs_every_file_and_two_standard_errors(risks):
 
 
 def test_figures(risks):
-    up = {"Unweighted": np.zeros(9), "Marginal": np.repeat([0.3, 0.2], [5, 4])}
+    up = {
+        "Unweighted": np.repeat([0.0, 0.2, 0.3], [4, 1, 6]),
+        "Marginal": np.repeat([0.3, 0.6, 0.1], [4, 1, 6]),
+    }
     claims = chapter.claims_of_figures(risks, [up])
     assert all(verdicts(claims).values())
-    assert claims["P2-Fig08"][0] == "5 records up by more than .25"
-    up["Marginal"][0] = 0.2
-    assert not verdicts(chapter.claims_of_figures(risks, [up]))["P2-Fig08"]
+    assert claims["P2-Fig08"][0] == (
+        "5 records up by more than .25; 55% lower than under Unweighted; 1 above .5"
+    )
+    for record, value in ((0, 0.2), (4, 0.46), (10, 0.35)):
+        other = up | {"Marginal": up["Marginal"].copy()}
+        other["Marginal"][record] = value
+        assert not verdicts(chapter.claims_of_figures(risks, [other]))["P2-Fig08"]
     for name, series, value in (
         ("IQR", "Pairwise", 0.2),
         ("IQR", "Unweighted", 0.4),
@@ -452,6 +459,9 @@ def test_tail_and_balance(risks, shares):
     assert holds(risks, far) == {"P2-Claim15": True, "P2-Claim38": False}
     higher = changed(risks, "mean risk", "Pairwise", 0.25)
     assert not any(holds(higher, shares).values())
+    for name in ("99% quantile", "largest"):
+        tail = changed(risks, name, "Pairwise", 0.9)
+        assert holds(tail, shares)["P2-Claim38"] is False
 
 
 def test_triples_must_improve_little_and_take_longer():

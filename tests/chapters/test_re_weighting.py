@@ -37,13 +37,13 @@ def bounds():
         "LW": 5 - 2 * slope,
         "LW_final": 5 - 0.2 * slope,
         "CW": 3 - 2 * slope,
-        "CW_final": 3 - slope,
+        "CW_final": 3 - 0.9 * slope,
     }
 
 
 @pytest.fixture
 def changes():
-    return {"LW": [-4.5, -3.5], "CW": [-1, 2]}
+    return {"LW": [-2.5, -1.5], "CW": [-1, 2]}
 
 
 @pytest.fixture
@@ -65,8 +65,10 @@ def mu():
     return {name: np.array([mean - 1, mean + 1]) for name, mean in means.items()}
 
 
-def path(*differences, last_k=0.95):
-    return pd.DataFrame({"constant": last_k, "difference": differences})
+def path(*differences, last_k=0.95, mean_weight=0.9):
+    return pd.DataFrame(
+        {"constant": last_k, "difference": differences, "mean_weight": mean_weight}
+    )
 
 
 # Tables and numbers
@@ -159,7 +161,7 @@ def test_setting(weights, changes):
     moved = changes | {"CW": [6, 7]}
     found = chapter.claims_of_setting(y, weights, moved)
     assert failing(found) == {"P3-Set03"}
-    assert found["P3-Set03"][0] == "LW -4.0%, CW +6.5%"
+    assert found["P3-Set03"][0] == "LW -2.0%, CW +6.5%"
 
 
 def test_rule(weights, bounds):
@@ -170,16 +172,18 @@ def test_rule(weights, bounds):
     assert failing(chapter.claim_of_rule(weights, bounds, k=0.9)) == {"P3-Eq2.1"}
 
 
-def test_search(bounds):
+def test_search(weights, bounds):
     paths = {"LW": path(0.5, 0.1, last_k=0.975), "CW": path(-0.05)}
-    found = chapter.claim_of_search(paths, bounds)
+    found = chapter.claim_of_search(paths, weights, bounds)
     assert found == {
         "P3-Alg1": (
             "tolerance 3% of the bound: LW: k = 0.975 after 2, CW: k = 0.950 after 1",
             True,
         )
     }
-    assert failing(chapter.claim_of_search(paths | {"CW": path(-0.2)}, bounds))
+    lower = path(0.5, 0.1, mean_weight=[0.9, weights["LW"].mean() - 0.01])
+    for other in ({"CW": path(-0.2)}, {"LW": lower}):
+        assert failing(chapter.claim_of_search(paths | other, weights, bounds))
 
 
 def test_bounds_and_weights(weights, bounds, changes):
@@ -194,7 +198,11 @@ def test_bounds_and_weights(weights, bounds, changes):
     assert fails(bounds=bounds | {"CW_final": 0.4 * bounds["CW_final"]}) == {
         "P3-Fig04a"
     }
-    assert fails(changes={"LW": [-6], "CW": [0]}) == {"P3-Fig04a"}
+    assert fails(changes={"LW": [-4], "CW": [0]}) == {"P3-Fig04a"}
+    some = bounds | {"LW_final": 5 - 0.45 * np.linspace(0, 1, 50)}
+    assert fails(bounds=some) == {"P3-Fig03a"}  # a quarter, and still above .02
+    some = bounds | {"CW_final": 3 - 1.1 * np.linspace(0, 1, 50)}
+    assert fails(bounds=some) == {"P3-Fig03b"}  # more than a half
     one = weights["CW_final"].copy()
     one[0] = 0
     assert fails(weights | {"CW_final": one}) == {"P3-Fig04b"}
@@ -272,7 +280,7 @@ def test_bound(weights, bounds, changes):
 
     assert fails() == set()
     assert fails(frozen=5) == {"P3-Claim08"}
-    assert fails(changes={"LW": [0], "CW": [5.5]}) == {"P3-Claim09"}
+    assert fails(changes={"LW": [-4], "CW": [0]}) == {"P3-Claim09"}
     steep = bounds | {"LW_final": 5 - 4 * np.linspace(0, 1, 50) ** 4}
     assert fails(bounds=steep) == {"P3-Claim10"}
     low = bounds | {"LW_final": bounds["LW_final"] / 2}
@@ -300,8 +308,8 @@ def test_numbers_of_settings(errors):
     )
     columns = columns.append(pd.MultiIndex.from_tuples([(1.5, 0, 0.5)]))
     settings = pd.DataFrame(
-        [[1, 1, 0, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 1]],
-        ["P3-Alg1", "P3-Tab01", "P3-Claim28"],
+        [[1, 1, 0, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]],
+        ["P3-Alg1", "P3-Tab01", "P3-Claim28", "P3-Claim09"],
         columns.set_names(list("cgr")),
         dtype=bool,
     )

@@ -343,6 +343,29 @@ def test_beside_the_published_estimates(file):
     assert (found["nearer-16"], found["nearer-14"]) == (9, 0)
 
 
+def test_risks_beside_published(file, released):
+    files, studies = {"2016Q1": file}, {"2016Q1": released}
+    rows, values = study.risks_beside_published(files, studies)
+    assert rows.loc[("all", "Unweighted"), "published"] == "0.250"
+    assert rows.loc[("all", "Marginal"), "published"] == ""
+    assert values.loc[("riskiest", "Unweighted"), "published"] == 0.06378
+    # The ten riskiest and the ten largest, one record and one release after the other.
+    of, y = file.of, file.of.y
+    in_file = study.rules.risk(of, y, "P2")
+    for which, order in (("riskiest", in_file), ("largest", y)):
+        ten = sorted(range(len(y)), key=lambda i: (-order[i], i))[:10]
+        risk = study.rules.risk(of, released.z["Marginal"], "P2")
+        expected = np.mean([risk[i] for i in ten])
+        assert values.loc[(which, "Marginal"), "2016Q1"] == pytest.approx(expected)
+    every = study.rules.risk(of, released.z["Unweighted"], "P2").mean()
+    assert values.loc[("all", "Unweighted"), "2016Q1"] == pytest.approx(every)
+    found = study.published_risk_numbers(values)
+    assert found["ir-riskiest-Unweighted-published"] == 0.06378
+    assert "ir-all-Marginal-published" not in found
+    assert found["hits"] == pytest.approx(12.756)
+    assert found["hits-sd"] == pytest.approx(3.572, abs=1e-3)
+
+
 def test_owners_by_tenths(file):
     survey = file.survey.assign(weight=1.0)
     equal = file._replace(survey=survey)

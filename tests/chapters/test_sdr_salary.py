@@ -243,7 +243,7 @@ def average():
 def change():
     return pd.DataFrame(
         {
-            "largest bound (%)": [-4.3, -1.9],
+            "largest bound (%)": [-1.3, -1.9],
             "mean weight": [0.01, 0.06],
             "raised (%)": [92.0, 94.0],
         },
@@ -302,7 +302,7 @@ def test_kept_claims(change, change_error):
     for row, column, value, claim in (
         ("CW", "mean weight", 0.015, "P3-Claim20"),
         ("LW", "mean weight", -0.001, "P3-Claim20"),
-        ("LW", "largest bound (%)", 9, "P3-Claim21"),
+        ("LW", "largest bound (%)", -4.3, "P3-Claim21"),
     ):
         changed = set_to(change, row, column, value)
         assert failing(sdr_salary.kept_claims(changed, change_error)) == {claim}

@@ -159,8 +159,9 @@ def test_mixed_quantile_goes_from_the_weighted_to_the_ordinary_one():
 
 
 def test_way_back_is_1_at_unweighted(risk):
-    assert tuning.way_back(risk, "Unweighted", "mean") == 1
-    assert tuning.way_back(risk, PC, "mean") == pytest.approx(0.25)
+    for base, variant in ((P, PC), (M, MC)):
+        assert tuning.way_back(risk, "Unweighted", base, "mean") == 1
+        assert tuning.way_back(risk, variant, base, "mean") == pytest.approx(0.25)
 
 
 def test_numbers_of_means():
@@ -406,7 +407,7 @@ def test_constants_fail_in_other_toys(toy, weights, row, column, value):
 @pytest.mark.parametrize(
     ("claim", "published", "ours"),
     [
-        ("P2-Claim20", (PG, "mean", 0.5), (PG, "median", 0.098)),
+        ("P2-Claim20", (PG, "mean", 0.5), None),
         ("P2-Claim21", (PC, ["mean", "median"], 0.5), (PC, "Earner 2", 0.12)),
     ],
 )
@@ -414,7 +415,8 @@ def test_pairwise_errors(error, claim, published, ours):
     found = tuning.claims_on_pairwise_errors
     assert verdicts(found(error, error))[claim]
     assert not verdicts(found(changed(error, *published), error))[claim]
-    assert not verdicts(found(error, changed(error, *ours)))[claim]
+    if ours is not None:  # Claim 20 is about the published tables alone
+        assert not verdicts(found(error, changed(error, *ours)))[claim]
 
 
 @pytest.mark.parametrize(
@@ -473,11 +475,14 @@ def test_marginal_tail(risk):
 
 
 @pytest.mark.parametrize("measure", ["mean", "riskiest 1%"])
-def test_way_back(risk, measure):
+@pytest.mark.parametrize(("base", "variant"), [(P, PG), (M, MC)])
+def test_way_back(risk, base, variant, measure):
     text, holds = tuning.claim_on_way_back(risk)["P2-Claim32"]
     assert holds
-    assert text.endswith(f"{PC}, mean 25, tail 10; {PG}, mean 0, tail 30")
-    risk.loc[PG, measure] = risk.loc["Unweighted", measure]
+    assert f"{PC}, mean 25, tail 10; {PG}, mean 0, tail 30; {MC}, mean 25" in text
+    risk.loc[variant, measure] = (
+        0.4 * risk.loc[base, measure] + 0.6 * risk.loc["Unweighted", measure]
+    )
     assert not verdicts(tuning.claim_on_way_back(risk))["P2-Claim32"]
 
 

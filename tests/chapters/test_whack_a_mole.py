@@ -349,10 +349,16 @@ def test_order_of_the_means():
 
 
 def test_figure_5():
-    assert wam.violins_as_in_figure_5(summary())[1]
-    assert not wam.violins_as_in_figure_5(summary(Marginal=(0.21, 0.5, 2)))[1]
-    assert not wam.violins_as_in_figure_5(summary(Marginal=(0.15, 0.995, 2)))[1]
-    assert not wam.violins_as_in_figure_5(summary(Top_coded=(0.8, 0.99, 0.5)))[1]
+    def holds(changed=6.0, **releases):
+        table = summary(**releases)
+        n_files = len(table.groupby("file"))
+        return wam.violins_as_in_figure_5(table, [changed] * n_files)[1]
+
+    zeros = {"Top_coded": (0.8, 0.99, 2.5)}
+    assert holds(**zeros)
+    assert not holds(changed=7.0, **zeros)
+    assert not holds(Marginal=(0.21, 0.5, 2), **zeros)
+    assert not holds(Marginal=(0.15, 0.995, 2), **zeros)
 
 
 def test_mean_risk_without_weights():
@@ -407,8 +413,11 @@ def test_the_riskiest():
     assert wam.synthesis_lowers_the_riskiest(change(GOOD))[1]
     assert not wam.synthesis_lowers_the_riskiest(change(GOOD, Unweighted=0.3))[1]
     assert not wam.synthesis_lowers_the_riskiest(change(GOOD, Data=0.9))[1]
-    assert wam.weights_lower_the_riskiest(change(GOOD))[1]
-    assert not wam.weights_lower_the_riskiest(change(GOOD, Marginal=0.06))[1]
+    fall = {"Unweighted": 0.02, "Marginal": 0.01}
+    assert wam.weights_lower_the_riskiest(change(GOOD), fall)[1]
+    assert not wam.weights_lower_the_riskiest(change(GOOD, Marginal=0.06), fall)[1]
+    none = {"Unweighted": 0.02, "Marginal": 0.016}
+    assert not wam.weights_lower_the_riskiest(change(GOOD), none)[1]
 
 
 def test_top_coding_leaves_the_rest():
@@ -419,10 +428,19 @@ def test_top_coding_leaves_the_rest():
 
 
 def test_figure_6():
-    assert wam.scatter_as_in_figure_6([51, 60], 6, 1)[1]
-    assert not wam.scatter_as_in_figure_6([49, 60], 6, 1)[1]
-    assert not wam.scatter_as_in_figure_6([51, 60], 5, 1)[1]
-    assert not wam.scatter_as_in_figure_6([51, 60], 6, 0.9)[1]
+    chance = [48, 49]
+    assert wam.scatter_as_in_figure_6([51, 60], chance, 6, 1)[1]
+    assert not wam.scatter_as_in_figure_6([49, 60], chance, 6, 1)[1]
+    assert not wam.scatter_as_in_figure_6([51, 60], [52, 49], 6, 1)[1]
+    assert not wam.scatter_as_in_figure_6([51, 60], chance, 5, 1)[1]
+    assert not wam.scatter_as_in_figure_6([51, 60], chance, 6, 0.9)[1]
+
+
+def test_lower_risks_by_chance():
+    first = SimpleNamespace(releases=np.array([[0.1, 0.2], [0.3, 0.4]]))
+    again = SimpleNamespace(releases=np.array([[0.1, 0.1], [0.2, 0.5]]))
+    found = {1: {"Unweighted": first, "Unweighted again": again}}
+    assert wam.lower_by_chance(found) == [50]
 
 
 def test_whack_a_mole_must_be_more_than_chance():
@@ -432,8 +450,9 @@ def test_whack_a_mole_must_be_more_than_chance():
 
 
 def test_the_limit():
-    assert wam.limit_is_broken({"Marginal": 1.0, "Unweighted": 2.0}, 0)[1]
-    assert not wam.limit_is_broken({"Marginal": 0.9, "Unweighted": 2.0}, 0)[1]
+    assert wam.limit_is_broken({"Marginal": 1.0, "Unweighted": 2.0}, 1)[1]
+    assert not wam.limit_is_broken({"Marginal": 1.0, "Unweighted": 2.0}, 0)[1]
+    assert not wam.limit_is_broken({"Marginal": 0.9, "Unweighted": 2.0}, 1)[1]
 
 
 def test_utility():
