@@ -85,6 +85,17 @@ def draw_bounds_against_weights(weights, bounds):
     axes[0].legend(loc="lower right")
 
 
+def draw_one_delta(bounds, loss):
+    """Privacy losses by record, below the bound and twice the bound."""
+    _, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
+    end = bounds.max()
+    for slope_of, label, style in ((2, "twice the bound", "--"), (1, "the bound", "-")):
+        ax.plot([0, end], [0, slope_of * end], style, color="black", lw=1, label=label)
+    ax.scatter(bounds, loss, s=9, color=COLOURS["LW"], alpha=0.6, linewidth=0)
+    ax.set(xlabel="Lipschitz bound (nats)", ylabel="Privacy loss, weights kept (nats)")
+    ax.legend(loc="upper left")
+
+
 def draw_tradeoff(tradeoff):
     """Distance from the data against the largest bound, one point for each shift."""
     _, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
@@ -145,6 +156,11 @@ def numbers_of_both(weights, bounds):
             f"{name}-low": 100 * low(bounds[name]),
         }
     return values
+
+
+def numbers_of_losses(bounds, loss):
+    """The largest privacy loss with the weights kept, and the largest bound."""
+    return {"kept-loss": loss.max(), "kept-delta": bounds.max()}
 
 
 def numbers_of_deletion(deletion, bounds, noise):

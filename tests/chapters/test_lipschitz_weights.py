@@ -1,4 +1,5 @@
 import lipschitz_weights as chapter
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -236,3 +237,15 @@ def test_neighbours():
     same = chapter.claim_of_neighbours({"deletions": 1, "changes": 1})
     assert same == {"P3-Claim36": ("1 and 1", True)}
     assert failing(chapter.claim_of_neighbours({"deletions": 1, "changes": 2}))
+
+
+def test_losses_with_kept_weights(bounds):
+    loss = np.array([0.1, 0.2, 0.4, 0.0])
+    found = chapter.numbers_of_losses(bounds["LW"], loss)
+    assert found == {"kept-loss": 0.4, "kept-delta": 4.8}
+    chapter.draw_one_delta(bounds["LW"], loss)
+    ax = plt.gca()
+    twice, once = (line.get_ydata()[1] for line in ax.lines)
+    assert (twice, once) == (9.6, 4.8)
+    np.testing.assert_array_equal(ax.collections[0].get_offsets()[:, 1], loss)
+    plt.close()
