@@ -899,8 +899,8 @@ def claims_on_risks(held, by_place, ranks, more_low):
     """
     lower, off = "both lower the largest risk", "risk is higher off the modes"
     at_mode, slope, _, far = by_place["mean risk"]
-    ranks = np.asarray(ranks)[np.isfinite(ranks)]
-    rank, error = ranks.mean(), stats.sem(ranks)
+    ranks = pd.Series(ranks).dropna()
+    rank, error = ranks.mean(), ranks.sem()
     score = in_standard_errors(more_low)
     low = "risks below 0.05, in standard errors more than " + ", ".join(
         f"{name} {t:+.1f}" for name, t in score.items()
