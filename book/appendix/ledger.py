@@ -42,19 +42,23 @@ GAPS = {
     "({ref}`simulation-skewed`).",
     "P1-Tab12": "**A setting.** The published mean under the scalar lies between ours at "
     "P1's weight of 0.455 and at the smaller one that has the mean risk of the vector on "
-    "our file ({ref}`simulation-scalar`, {ref}`tab-simulation-riskiest`).",
+    "our file ({ref}`the search for the scalar <simulation-scalar>`, "
+    "{ref}`tab-simulation-riskiest`).",
     "P1-Tab13": "**One file, and the setting of P1-Fig05.** On the first file some of the "
     "ten largest are in the tail of the upper mode, where they have company and a low "
     "risk that stays. On average over more files the risk under the vector is half of "
-    "that, and over skewed ones near to P1's ({ref}`tab-simulation-skewed`).",
+    "that, and over skewed ones near to P1's "
+    "({ref}`a table of skewed files <tab-simulation-skewed>`).",
     "P1-Tab20": "**Open, in part.** Drawn again without weights our ten fall nearly as "
     "much as under the vector, because they were selected for a high risk; how much of "
-    "the published fall is selection cannot be known ({ref}`ce-selection`). An error of "
+    "the published fall is selection cannot be known ({ref}`selection <ce-selection>`). "
+    "An error of "
     "ours, common random numbers for both synthesizers, had halved our fall; it is "
     "mended.",
     "P2-Tab02": "**The file, in part.** Most of the ten have low incomes. Our file has "
     "fewer of these than real ones, and in two real quarters the risk under Unweighted "
-    "is about twice as high ({ref}`rh-published-risks`). The published number counts few "
+    "is about twice as high ({ref}`risks beside P2's <rh-published-risks>`). The "
+    "published number counts few "
     "hits, and its error is large.",
     "P2-Tab05": "**The file**, for the 90% quantile, and for the coefficient under "
     "Pairwise: real quarters are near to P2 there ({ref}`rh-published`). Under Marginal "
@@ -65,7 +69,7 @@ GAPS = {
     "expectation is infinite under this prior, so that a few incomes can put it anywhere "
     "({ref}`tuning-mean`). The same statistic is in P2-SuppTab01.",
     "P2-Claim12": "**Open.** Two real quarters have about the mean risk of our file, "
-    "all of them below P2's ({ref}`rh-published-risks`).",
+    "all of them below P2's ({ref}`risks beside P2's <rh-published-risks>`).",
     "P3-Tab01": "**Settings.** P3 does not give scale, shift and radius of CW, and its "
     "published column is nearest with another radius and a shift; that of CW_final points "
     "to yet another setting ({ref}`count-radius`). The row says under how many settings "
