@@ -366,13 +366,13 @@ def average_utility(studies):
     return sum(tables) / len(tables)
 
 
-def with_risky_records(studies):
-    """Seeds of the files whose ten riskiest records have a mean risk of .8, as P1's."""
-    means = {
-        seed: s.risk["Unweighted"][highest(s.risk["Unweighted"])].mean()
-        for seed, s in studies.items()
-    }
-    return [seed for seed, mean in means.items() if mean >= 0.8]
+def with_risky_records(by_file):
+    """Seeds of the files whose ten riskiest records have a mean risk of .8, as P1's.
+
+    `by_file` is the table of :func:`risks_by_file`.
+    """
+    means = by_file["ten riskiest, unweighted"]
+    return list(means.index[means >= 0.8])
 
 
 def scalar_less_vector(studies):

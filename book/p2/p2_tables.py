@@ -26,6 +26,8 @@ PUBLISHED = pd.DataFrame(
     },
     ["estimate", "low", "high"],
 ).T
+# P2, Table 2: how many of the ten records have an income from -10K to 50K.
+PUBLISHED_LOW = 6
 # P2, Tables 2 and 3: mean risks of the ten records that are riskiest in the data, and of
 # those with the ten largest incomes.
 PUBLISHED_MEANS = pd.DataFrame(

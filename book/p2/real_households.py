@@ -15,6 +15,7 @@ import pandas as pd
 import statsmodels.api as sm
 from p2_tables import (
     PUBLISHED,
+    PUBLISHED_LOW,
     PUBLISHED_MEAN_RISK,
     PUBLISHED_MEANS,
     PUBLISHED_NAMES,
@@ -570,16 +571,17 @@ def beside_published(files, studies):
     )
 
 
-def risks_of_tens(of, s):
-    """For P2's intruder: the mean risk, and those of ten records, fit by fit.
-
-    The ten are those that are riskiest in the file, and those with the largest incomes.
-    """
-    tens = {
+def tens_of(of):
+    """Ten records: those that are riskiest in the file, and the largest incomes."""
+    return {
         "riskiest": np.argsort(-rules.risk(of, of.y, "P2"), kind="stable")[:10],
         "largest": np.argsort(-of.y, kind="stable")[:10],
     }
-    found = {}
+
+
+def risks_of_tens(of, s):
+    """For P2's intruder: the mean risk, and those of ten records, fit by fit."""
+    tens, found = tens_of(of), {}
     for name in ("Unweighted", "Marginal"):
         each = [rules.risk(of, z, "P2") for z in np.split(s.z[name], FITS)]
         found["all", name] = [risk.mean() for risk in each]
@@ -836,17 +838,26 @@ def published_numbers(values):
     }
 
 
-def published_risk_numbers(values):
+def published_risk_numbers(files, values):
     """Mean risks, of all records and of ten, by file.
 
-    And the hits that P2's mean of ten riskiest stands for, in 20 files.
+    And how many of the ten riskiest have an income up to 50,000 dollars, and the hits
+    that P2's mean of ten stands for, in 20 files.
     """
     hits = 200 * values.loc[("riskiest", "Unweighted"), "published"]
-    return {"hits": hits, "hits-sd": hits**0.5} | {
-        f"ir-{which}-{name}-{SHORT.get(file, file)}": value
-        for file, column in values.items()
-        for (which, name), value in column.dropna().items()
+    low = {"low-published": PUBLISHED_LOW} | {
+        f"low-{SHORT[name]}": (file.of.y[tens_of(file.of)["riskiest"]] <= 50_000).sum()
+        for name, file in files.items()
     }
+    return (
+        low
+        | {"hits": hits, "hits-sd": hits**0.5}
+        | {
+            f"ir-{which}-{name}-{SHORT.get(file, file)}": value
+            for file, column in values.items()
+            for (which, name), value in column.dropna().items()
+        }
+    )
 
 
 def finding_numbers(looked):

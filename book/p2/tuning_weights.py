@@ -4,6 +4,7 @@ import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from p2_tables import PUBLISHED as OF_TABLES_4_AND_5
 from scipy import special, stats
 
 import pseudopost as pp
@@ -35,26 +36,12 @@ LABELS = {
     "s": "Scalar, 0.27",
 }
 
-# P2, Tables 6 and 7, and Tables 1 to 4 of the supplement: estimate, low and high.
+# P2, Tables 4 to 7, and Tables 1 to 4 of the supplement: estimate, low and high.
 PUBLISHED = {
-    "Data": (
-        (72090.26, 70127.02, 74053.50),
-        (50225.15, 48995.01, 52000.00),
-        (153916.30, 147582.40, 159603.80),
-        (-45826.20, -49816.29, -41836.11),
-    ),
-    "Unweighted": (
-        (72377.12, 70412.90, 74415.81),
-        (50538.50, 49043.63, 52115.76),
-        (152597.10, 147647.40, 157953.80),
-        (-46017.29, -50239.20, -41795.37),
-    ),
-    P: (
-        (73184.83, 70887.88, 75626.18),
-        (51692.10, 50235.51, 53052.61),
-        (145968.90, 141137.70, 150867.30),
-        (-44028.77, -49340.69, -38716.85),
-    ),
+    **{
+        name: OF_TABLES_4_AND_5.loc[name].to_numpy()
+        for name in ("Data", "Unweighted", P)
+    },
     PC: (
         (71695.49, 69780.83, 73708.90),
         (51791.43, 50339.41, 53283.75),
@@ -67,12 +54,7 @@ PUBLISHED = {
         (149157.80, 144024.70, 154207.60),
         (-44827.57, -49289.40, -40365.73),
     ),
-    M: (
-        (76641.95, 72638.03, 81817.03),
-        (54229.08, 52877.58, 55537.29),
-        (134582.40, 130716.50, 138516.00),
-        (-34738.85, -46792.90, -22684.81),
-    ),
+    M: OF_TABLES_4_AND_5.loc[M].to_numpy(),
     MC: (
         (71527.38, 69352.11, 73889.61),
         (54376.32, 53081.17, 55702.35),

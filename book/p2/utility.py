@@ -6,6 +6,8 @@ import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from p2_tables import PUBLISHED as TABLES
+from p2_tables import PUBLISHED_NAMES
 from scipy import special
 
 import pseudopost as pp
@@ -14,10 +16,7 @@ from companion import standard_error
 COLOURS = pp.plots.PALETTE
 # P2, Table 5, coefficient of not earning: estimate, low, high.
 PUBLISHED = {
-    "Data": (-45826.20, -49816.29, -41836.11),
-    "Unweighted": (-46017.29, -50239.20, -41795.37),
-    "Marginal": (-34738.85, -46792.90, -22684.81),
-    "Pairwise": (-44028.77, -49340.69, -38716.85),
+    name: tuple(TABLES.loc[(name, "Earner 2")]) for name in ("Data", *PUBLISHED_NAMES)
 }
 # Estimate, low, high.
 REFERENCE = (0, -1, 1)

@@ -32,6 +32,11 @@ def low(bounds):
     return (relative(bounds) < 0.5).mean()
 
 
+def middle(bounds):
+    """Median of the bounds, relative to the largest."""
+    return np.median(relative(bounds))
+
+
 def contributions(y, records, mean):
     """Change of a Poisson log-likelihood by deleting records, and their own parts.
 
@@ -150,7 +155,7 @@ def numbers_of_both(weights, bounds):
     for name in WEIGHTED:
         values |= {
             f"{name}-concentration": relative(bounds[name]).mean(),
-            f"{name}-middle": np.median(relative(bounds[name])),
+            f"{name}-middle": middle(bounds[name]),
             f"{name}-slope": slope(weights[name], bounds[name]),
             f"{name}-rise": rise(weights[name], bounds[name]),
             f"{name}-low": 100 * low(bounds[name]),
@@ -246,15 +251,14 @@ def far_below(bounds):
 def claims_of_figures(weights, bounds):
     """P3, Figures 1 and 2."""
     mean = {name: weights[name].mean() for name in WEIGHTED}
-    middle = {name: np.median(relative(bounds[name])) for name in WEIGHTED}
     return {
         "P3-Fig01": (
             ", ".join(f"{name} {b.max():.1f}" for name, b in bounds.items())
             + "; median by maximum "
-            + ", ".join(f"{name} {middle[name]:.2f}" for name in WEIGHTED),
+            + ", ".join(f"{name} {middle(bounds[name]):.2f}" for name in WEIGHTED),
             far_below(bounds)
             and low(bounds["LW"]) < low(bounds["CW"])
-            and middle["LW"] > middle["CW"],
+            and middle(bounds["LW"]) > middle(bounds["CW"]),
         ),
         "P3-Fig02": (
             f"mean weight {mean['LW']:.2f}, {mean['CW']:.2f}",

@@ -261,8 +261,8 @@ def numbers_of_settings(settings, shifted, scaled):
     `shifted` and `scaled` are the inputs of :func:`claims` there.
     """
     median = errors_of(shifted["repeats"]).loc["median"]
-    some = settings[settings.any(axis=1)].drop(index="P3-Claim28")
-    crosses = ~some.to_numpy()
+    others = settings.drop(index="P3-Claim28")
+    crosses = ~others[others.any(axis=1)].to_numpy()
     c, g, r = (settings.columns.get_level_values(name) for name in "cgr")
     near, far = (g > 0) & (r == r.min()), (c > 1) & (r == r.max())
     return {

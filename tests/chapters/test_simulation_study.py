@@ -478,7 +478,7 @@ def test_shapes_of_files():
 def test_files_with_risky_records():
     studies = two_studies()
     studies[2].risk["Unweighted"] = studies[2].risk["Unweighted"] - 0.11
-    assert chapter.with_risky_records(studies) == [1]
+    assert chapter.with_risky_records(chapter.risks_by_file(studies)) == [1]
 
 
 def test_tables_over_files():
