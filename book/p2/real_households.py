@@ -845,8 +845,8 @@ def published_risk_numbers(files, values):
     that P2's mean of ten stands for, in 20 files.
     """
     hits = 200 * values.loc[("riskiest", "Unweighted"), "published"]
-    low = {"low-published": PUBLISHED_LOW} | {
-        f"low-{SHORT[name]}": (file.of.y[tens_of(file.of)["riskiest"]] <= 50_000).sum()
+    low = {"ten-low-published": PUBLISHED_LOW} | {
+        f"ten-low-{SHORT[name]}": (file.of.y[tens_of(file.of)["riskiest"]] <= 50_000).sum()
         for name, file in files.items()
     }
     return (

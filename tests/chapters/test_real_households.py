@@ -362,9 +362,9 @@ def test_risks_beside_published(file, released):
     found = study.published_risk_numbers(files, values)
     assert found["ir-riskiest-Unweighted-published"] == 0.06378
     assert "ir-all-Marginal-published" not in found
-    assert found["low-published"] == 6
+    assert found["ten-low-published"] == 6
     riskiest = sorted(range(len(y)), key=lambda i: (-in_file[i], i))[:10]
-    assert found["low-16"] == sum(y[i] <= 50_000 for i in riskiest)
+    assert found["ten-low-16"] == sum(y[i] <= 50_000 for i in riskiest)
     assert found["hits"] == pytest.approx(12.756)
     assert found["hits-sd"] == pytest.approx(3.572, abs=1e-3)
 
