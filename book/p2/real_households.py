@@ -846,7 +846,9 @@ def published_risk_numbers(files, values):
     """
     hits = 200 * values.loc[("riskiest", "Unweighted"), "published"]
     low = {"ten-low-published": PUBLISHED_LOW} | {
-        f"ten-low-{SHORT[name]}": (file.of.y[tens_of(file.of)["riskiest"]] <= 50_000).sum()
+        f"ten-low-{SHORT[name]}": (
+            file.of.y[tens_of(file.of)["riskiest"]] <= 50_000
+        ).sum()
         for name, file in files.items()
     }
     return (
