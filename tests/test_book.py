@@ -188,6 +188,43 @@ def test_terms_are_in_the_glossary(name):
     assert {term.lower() for term in used} <= defined
 
 
+# Statements about privacy that stood here once and were wrong, or promised too much.
+OVERSOLD = re.compile(
+    r"not private at all"
+    r"|(?:the|a) measure of privacy"
+    r"|(?<!pure )promises (?:of this kind )?add up"
+    r"|costs nothing but draws"
+    r"|spend \d+ nats"
+    r"|a weak promise would"
+    r"|approaches a (?:\{term\}`)?global guarantee"
+    r"|upper limit for the logarithm of such a ratio(?!, at the parameters)"
+    r"|(?:file|data|table|microdata|record)s? (?:is|are|was|were) (?:\w+ )?private\b"
+    r"|at the same bound the synthetic counts",
+    flags=re.IGNORECASE,
+)
+
+
+@chapter
+def test_no_page_oversells_privacy(name):
+    assert [m[0] for m in OVERSOLD.finditer(text(name))] == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "It is not private at all: the ratio goes to 0.",
+        "{term}`epsilon`, the measure of privacy",
+        "Promises of this kind add up.",
+        "An agency may spend 20 nats in all.",
+        "the {term}`local guarantee` approaches a {term}`global guarantee`",
+        "an upper limit for the logarithm of such a ratio. How far",
+        "Synthetic data are differentially private.",
+    ],
+)
+def test_what_oversells_privacy_is_noticed(said):
+    assert OVERSOLD.search(said)
+
+
 @chapter
 def test_listings_show_the_function_without_its_docstring(name):
     for _, file, function, lines in tools.LISTING.findall(text(name)):

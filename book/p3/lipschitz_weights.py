@@ -123,6 +123,11 @@ def draw_tradeoff(tradeoff):
 # Numbers for the text
 
 
+def composed(epsilon, m, delta):
+    """Epsilon of m draws together, with exceptions of probability delta."""
+    return m * epsilon**2 / 2 + epsilon * np.sqrt(2 * m * np.log(1 / delta))
+
+
 def numbers_of_unweighted(y, bounds):
     """Which counts are risky, and how much."""
     return {

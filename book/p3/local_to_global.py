@@ -137,6 +137,35 @@ def standard_error_of_median(sd, n):
     return 1.25 * sd / np.sqrt(n)
 
 
+def share_above(large, epsilons):
+    """Share of the databases whose epsilon, twice the largest bound, exceeds another.
+
+    Parameters
+    ----------
+    large : dict of DataFrame
+        Bounds of databases, by population and size.
+    epsilons : dict of sequence of float
+        Values to exceed, by population.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``share`` and ``error``, its standard error, by population, weighting,
+        epsilon and size.
+    """
+    rows = {
+        (population, name, epsilon, n): 2 * table[name] > epsilon
+        for (population, n), table in large.items()
+        for name in ("LW", "Ceiling")
+        for epsilon in epsilons[population]
+    }
+    index = ["population", "weights", "epsilon", "n"]
+    share = pd.Series({key: above.mean() for key, above in rows.items()})
+    size = pd.Series({key: len(above) for key, above in rows.items()})
+    found = pd.DataFrame({"share": share, "error": np.sqrt(share * (1 - share) / size)})
+    return found.rename_axis(index).sort_index()
+
+
 def growth(sizes, n_databases, small=1000, large=1_000_000):
     """Rise of the median of LW, its standard error, and the ratio of spreads."""
     median, sd = sizes["median", "LW"], sizes["standard deviation", "LW"]
@@ -247,6 +276,20 @@ def numbers_of_ceilings(ceilings):
     return found
 
 
+def numbers_of_share_above(pi, n_databases):
+    """Percent of files above an epsilon that is kept, and what seeing none leaves."""
+    found = {"pi-limit": 100 * (1 - 0.05 ** (1 / n_databases))}
+    for population, short, epsilon in (
+        ("Poisson", "poisson", 7.1),
+        ("NB mixture", "nb", 14),
+    ):
+        share = 100 * pi.loc[population, "Ceiling", epsilon]["share"]
+        found |= {f"pi-{short}-{n}": share[n] for n in (200, 1000)}
+        later = 1000 if short == "nb" else 5000
+        found[f"pi-{short}-larger"] = share.loc[later:].max()
+    return found
+
+
 # Figures
 
 
@@ -319,6 +362,36 @@ def show_sizes_of_one(name, large, bounds, ax):
             )
     ax.set(xscale="log", xlabel="Records n", ylabel="Largest bound (nats)", title=name)
     ax.set_ylim(bottom=0)
+
+
+def show_share_above(pi):
+    """Share of files above epsilon by size: populations beside, weightings below."""
+    _, axes = plt.subplots(
+        2, 2, figsize=(9, 6), layout="constrained", sharex=True, sharey=True
+    )
+    colours = plt.get_cmap("viridis")(np.linspace(0.1, 0.8, 3))
+    for (population, name), panel in pi.groupby(["population", "weights"]):
+        at = ["LW", "Ceiling"].index(name), list(SHORT).index(population)
+        ax = axes[at]
+        for colour, (epsilon, line) in zip(
+            colours, panel.groupby("epsilon"), strict=True
+        ):
+            ax.errorbar(
+                line.index.get_level_values("n"),
+                line["share"],
+                yerr=2 * line["error"],
+                marker="o",
+                markersize=4,
+                capsize=3,
+                color=colour,
+                label=f"epsilon = {epsilon:g}",
+            )
+        ax.set(title=f"{population}, {name}", xscale="log")
+        ax.legend()
+    for ax in axes[1]:
+        ax.set_xlabel("Records n")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("Share of files above epsilon")
 
 
 def show_parabolas(records):

@@ -249,3 +249,13 @@ def test_losses_with_kept_weights(bounds):
     assert (twice, once) == (9.6, 4.8)
     np.testing.assert_array_equal(ax.collections[0].get_offsets()[:, 1], loss)
     plt.close()
+
+
+def test_many_small_promises_cost_less_than_their_sum_and_large_ones_do_not():
+    # Of the best order: the smallest a with m a epsilon^2 / 2 + log(1 / delta) / (a - 1).
+    for epsilon, m in [(0.1, 100), (0.5, 3), (7, 20)]:
+        a = 1 + np.geomspace(1e-3, 1e4, 200_001)
+        best = (m * a * epsilon**2 / 2 + np.log(1e6) / (a - 1)).min()
+        assert chapter.composed(epsilon, m, 1e-6) == pytest.approx(best, rel=1e-6)
+    assert chapter.composed(0.1, 100, 1e-6) < 100 * 0.1
+    assert chapter.composed(2, 5, 1e-6) > 5 * 2

@@ -390,3 +390,27 @@ def test_claims_bring_all_together(delta, gaps, by_mean):
         "P3-Claim27",
     ]
     assert [k for k, holds in verdicts(found).items() if not holds] == ["P3-Claim27"]
+
+
+def test_share_of_files_above_epsilon_counts_twice_the_bound():
+    bounds = pd.DataFrame({"LW": [3.0, 4, 5, 6], "Ceiling": [3.5, 3.5, 3.5, 3.6]})
+    large = {
+        ("Poisson", 5000): bounds.iloc[:2],
+        ("Poisson", 1000): bounds,
+        ("Poisson", 200): bounds,
+        ("NB mixture", 1000): bounds,
+        ("NB mixture", 200): bounds,
+    }
+    pi = study.share_above(large, {"Poisson": (7, 7.1, 8), "NB mixture": (7, 12, 14)})
+    assert pi.loc["Poisson", "LW", 8, 1000]["share"] == 0.5
+    assert pi.loc["Poisson", "LW", 8, 5000]["share"] == 0
+    assert pi.loc["Poisson", "Ceiling", 7, 1000].tolist() == pytest.approx(
+        [0.25, np.sqrt(0.25 * 0.75 / 4)]
+    )
+    assert pi.loc["NB mixture", "LW", 12, 1000]["share"] == 0
+    found = study.numbers_of_share_above(pi, n_databases=4)
+    assert found["pi-limit"] == pytest.approx(100 * (1 - 0.05 ** (1 / 4)))
+    assert found["pi-poisson-200"] == 25
+    assert found["pi-poisson-larger"] == 0
+    assert found["pi-nb-larger"] == 0
+    study.show_share_above(pi)
