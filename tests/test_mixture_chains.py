@@ -1,4 +1,5 @@
 import threading
+from collections import deque
 
 import numpy as np
 import pytest
@@ -71,6 +72,20 @@ def test_a_step_of_each_task_in_turn():
     told = []
     side_by_side([counting(told, name, 2) for name in "abc"], 1)
     assert "".join(name for name, _ in told) == "abcabc"
+
+
+def test_a_worker_that_finds_nothing_left_leaves_the_rest_to_others(monkeypatch):
+    class Overtaken(deque):
+        """Says that something waits when another worker has just taken it."""
+
+        def __bool__(self):
+            return True
+
+    monkeypatch.setattr(mixture_chains, "deque", Overtaken)
+    told = []
+    tasks = [counting(told, name, 3) for name in "ab"]
+    assert side_by_side(tasks, 3) == ["a", "b"]
+    assert len(told) == 6
 
 
 @pytest.fixture(scope="module")
