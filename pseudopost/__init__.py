@@ -22,6 +22,7 @@ from pseudopost.calibration import (
 )
 from pseudopost.convergence import ConvergenceWarning
 from pseudopost.counts import NegativeBinomialSynthesizer, PoissonSynthesizer
+from pseudopost.deletion import deletion_loss, expected_bounds, privacy_loss
 from pseudopost.design import Design, design_matrix
 from pseudopost.divergence import affinity, renyi_divergence
 from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
@@ -77,9 +78,11 @@ __all__ = [
     "count_weights",
     "coverage",
     "datasets",
+    "deletion_loss",
     "design_matrix",
     "ecdf_distance",
     "epsilon",
+    "expected_bounds",
     "identification_risk",
     "information",
     "interval_overlap",
@@ -91,6 +94,7 @@ __all__ = [
     "pairwise_weights",
     "plots",
     "pointwise_log_likelihood",
+    "privacy_loss",
     "propensity_score_mse",
     "pseudo_mle",
     "renyi_divergence",

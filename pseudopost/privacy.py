@@ -10,6 +10,25 @@ from pseudopost._checks import aligned, as_array, as_vector, check_finite, label
 from pseudopost.convergence import ConvergenceWarning
 
 
+def as_rows(log_likelihood):
+    """Return log-likelihoods with a row for each draw, and the records' labels."""
+    if getattr(log_likelihood, "attrs", {}).get("not_converged"):
+        warnings.warn(
+            log_likelihood.attrs["not_converged"], ConvergenceWarning, stacklevel=3
+        )
+    if isinstance(log_likelihood, pd.DataFrame):
+        labels = log_likelihood.columns
+    else:
+        labels = labels_of(log_likelihood)
+    if isinstance(log_likelihood, xr.DataArray) and "record" in log_likelihood.dims:
+        by_record = log_likelihood.transpose(..., "record").to_numpy()
+        log_likelihood = by_record.reshape(-1, by_record.shape[-1])
+    rows = as_array(log_likelihood, "log_likelihood")
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise ValueError(f"log_likelihood must have shape (S, n); got {rows.shape}")
+    return rows, labels
+
+
 def lipschitz_bounds(log_likelihood, weights=None):
     r"""Largest absolute weighted log-likelihood of each record over the draws.
 
@@ -58,21 +77,8 @@ def lipschitz_bounds(log_likelihood, weights=None):
     >>> pp.lipschitz_bounds(log_likelihood, weights=[1, 0.25])
     array([2., 1.])
     """
-    if getattr(log_likelihood, "attrs", {}).get("not_converged"):
-        warnings.warn(
-            log_likelihood.attrs["not_converged"], ConvergenceWarning, stacklevel=2
-        )
-    if isinstance(log_likelihood, pd.DataFrame):
-        labels = log_likelihood.columns
-    else:
-        labels = labels_of(log_likelihood)
-    if isinstance(log_likelihood, xr.DataArray) and "record" in log_likelihood.dims:
-        by_record = log_likelihood.transpose(..., "record").to_numpy()
-        log_likelihood = by_record.reshape(-1, by_record.shape[-1])
-    size = as_array(log_likelihood, "log_likelihood")
-    if size.ndim != 2 or 0 in size.shape:
-        raise ValueError(f"log_likelihood must have shape (S, n); got {size.shape}")
-    bounds = np.maximum(size.max(axis=0), -size.min(axis=0))
+    log_likelihood, labels = as_rows(log_likelihood)
+    bounds = np.maximum(log_likelihood.max(axis=0), -log_likelihood.min(axis=0))
     bounds[np.isnan(bounds)] = np.inf
     if weights is None:
         return bounds

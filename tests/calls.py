@@ -48,6 +48,7 @@ WEIGHTED = by_hand(POISSON, UNIT)
 MANY = by_hand(POISSON, UNIT, draws=20)
 SAMPLING = {"draws": 4, "tune": 4, "chains": 1}
 FILES = [OTHER, Y]
+DRAWS = [[x + draw**1.5 / 9 for x in OTHER] for draw in range(30)]
 RATIOS = [*zip(Y, OTHER, strict=True)]
 BALL = {"radius": 0.2, "ball": "absolute"}
 PATTERNS = {"patterns": list("uuvuvv")}
@@ -112,6 +113,9 @@ CALLS = {
     "design_matrix": {"X": [[x] for x in Y], "n": 6},
     "ecdf_distance": {"y": Y, "synthetic": FILES},
     "epsilon": {"bounds": Y},
+    "deletion_loss": {"log_likelihood": DRAWS, "weights": UNIT},
+    "expected_bounds": {"log_likelihood": DRAWS, "size": 2},
+    "privacy_loss": {"change": DRAWS},
     "identification_risk": {"y": Y, "synthetic": FILES, **BALL, **PATTERNS, "alone": 0},
     "information": {**ASKED, "theta": [2.0]},
     "interval_overlap": {"interval": [0, 50], "reference": [30, 101]},

@@ -181,3 +181,12 @@ def test_equal_ratios_choose_each_draw_once():
     chosen, k_hat, _ = resampled(np.full((2, 50), 7.0), 1)
     np.testing.assert_array_equal(chosen, [np.arange(50)] * 2)
     assert k_hat == -np.inf
+
+
+@pytest.mark.parametrize("far", [-2000.0, 2000.0])
+def test_resampling_does_not_depend_on_a_constant(far):
+    log_ratio = np.random.default_rng(1).normal(size=(2, 200))
+    chosen, k_hat, _ = resampled(log_ratio, 1)
+    again, k_hat_again, _ = resampled(log_ratio + far, 1)
+    np.testing.assert_array_equal(again, chosen)
+    assert k_hat_again == pytest.approx(k_hat, abs=1e-6)

@@ -231,6 +231,8 @@ INFINITE = {
     "lipschitz_bounds": "infinite for a record whose log-likelihood is not finite",
     "epsilon": "infinite if a bound is",
     "combine_partially_synthetic": "(infinite if b is tiny)",
+    "privacy_loss": "infinity if one outweighs all",
+    "deletion_loss": "may be minus infinity or infinity",
 }
 
 

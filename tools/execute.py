@@ -74,6 +74,7 @@ LONG = {
     "agreement",
     "your-own-data",
     "two-columns",
+    "delete-every-record",
 }
 LONG_PROFILE = os.environ.get("PSEUDOPOST_LONG_PROFILE", PROFILE)
 

@@ -1,0 +1,387 @@
+"""Exact pseudo posteriors on a grid, figures and numbers of the chapter on deletions."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from scipy import stats
+from scipy.special import logsumexp
+
+import pseudopost as pp
+
+COLOURS = pp.plots.PALETTE | {"kept": "#999999"}
+
+
+class Grid:
+    """Pseudo posteriors of a negative binomial model, exact but for the grid.
+
+    Parameters
+    ----------
+    values : ndarray of int, shape (V,)
+        Distinct counts. A file is how often each of them occurs.
+    log_mu, inverse_phi : ndarray
+        Parameter values.
+    size : int
+        Draws over which bounds are expected.
+
+    Attributes
+    ----------
+    log_likelihood : ndarray, shape (G, V)
+    """
+
+    def __init__(self, values, log_mu, inverse_phi, size):
+        self.values, self.size = values, size
+        self.shape = len(log_mu), len(inverse_phi)
+        log_mu, inverse_phi = (
+            a.ravel() for a in np.meshgrid(log_mu, inverse_phi, indexing="ij")
+        )
+        phi = 1 / inverse_phi
+        share = phi / (phi + np.exp(log_mu))
+        self.log_likelihood = stats.nbinom.logpmf(values, phi[:, None], share[:, None])
+        self.log_prior = log_prior(log_mu) + stats.halfcauchy.logpdf(
+            inverse_phi, scale=5
+        )
+        absolute = np.abs(self.log_likelihood)
+        self._order = np.argsort(-absolute, axis=0)
+        self._sorted = np.take_along_axis(absolute, self._order, axis=0)
+
+    def log_posterior(self, weight):
+        """Log probability of each point, given the total weight of each value."""
+        found = self.log_prior + self.log_likelihood @ weight
+        return found - logsumexp(found)
+
+    def edge(self, log_posterior):
+        """Largest probability of an edge of the grid."""
+        mass = np.exp(log_posterior).reshape(self.shape)
+        return max(mass[[0, -1]].sum(axis=1).max(), mass[:, [0, -1]].sum(axis=0).max())
+
+    def expected_bounds(self, counts):
+        """Expected largest absolute log-likelihood of each value, without weights."""
+        mass = np.exp(self.log_posterior(counts))
+        return expected_largest(mass[self._order], self._sorted, self.size)
+
+    def expected_largest(self, loss, log_posterior):
+        """Expected largest absolute value of a function of the parameters."""
+        order = np.argsort(-np.abs(loss))
+        mass = np.exp(log_posterior)[order]
+        return expected_largest(mass[:, None], np.abs(loss)[order, None], self.size)[0]
+
+
+def expected_largest(mass, ordered, size):
+    """Expected largest of `size` draws of values in falling order, with their mass."""
+    none = np.clip(1 - np.cumsum(mass, axis=0), 0, 1) ** size
+    return (-np.diff(none, axis=0, prepend=1) * ordered).sum(axis=0)
+
+
+def log_prior(log_mu):
+    """Log density of Normal(0, s) with s ~ half-t(3, 0, 1), by quadrature."""
+    s = np.exp(np.linspace(-6, 12, 2001))
+    parts = (
+        stats.t.logpdf(s, 3) + np.log(2 * s) + stats.norm.logpdf(log_mu[:, None], 0, s)
+    )
+    return logsumexp(parts, axis=1) + np.log(np.diff(np.log(s[:2]))[0])
+
+
+def of_counts(counts, f, kind, values, ceiling=None):
+    """Weight of each distinct value in a file, 0 for those that it does not hold.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (V,)
+        How often each value occurs.
+    f : ndarray, shape (V,)
+        Expected bounds without weights.
+    kind : str
+        "Unweighted", "LW", "CW" or "Ceiling".
+    values : ndarray, shape (V,)
+    ceiling : float, optional
+        In nats.
+    """
+    there = counts > 0
+    if kind == "Unweighted":
+        return there * 1.0
+    if kind == "Ceiling":
+        return there * np.minimum(1, ceiling / f)
+    weights = np.zeros(len(values))
+    if kind == "LW":
+        weights[there] = pp.lipschitz_weights(-f[None, there])
+        return weights
+    low, high = pp.ball_ends(values)
+    inside = (values >= low[:, None]) & (values <= high[:, None])
+    weights[there] = (inside @ counts / counts.sum())[there]
+    return weights
+
+
+def exact_losses(grid, counts, changes, kind, ceiling=None):
+    """Privacy loss by changing a file, with the weights recomputed and with them kept.
+
+    Parameters
+    ----------
+    grid : Grid
+    counts : ndarray, shape (V,)
+    changes : sequence of (int, int)
+        Place of a value, and -1 to take a record with it out or 1 to put one in.
+    kind, ceiling
+        As of :func:`of_counts`.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``count``, ``change``, ``weight`` (in the larger file), ``kept`` and
+        ``recomputed``, the expected largest loss over draws from the file's own pseudo
+        posterior, ``mean``, the mean loss with recomputed weights, and ``edge``.
+    """
+
+    def weights_of(counts):
+        f = None if kind in ("Unweighted", "CW") else grid.expected_bounds(counts)
+        return of_counts(counts, f, kind, grid.values, ceiling)
+
+    weights = weights_of(counts)
+    own = grid.log_posterior(weights * counts)
+    rows = []
+    for place, step in changes:
+        changed = counts.astype(float)
+        changed[place] += step
+        new = weights_of(changed)
+        other = grid.log_posterior(new * changed)
+        weight = (weights if step < 0 else new)[place]
+        kept = weights * counts
+        kept[place] += step * weight
+        frozen = grid.log_posterior(kept)
+        rows.append(
+            {
+                "count": grid.values[place],
+                "change": step,
+                "weight": weight,
+                "kept": grid.expected_largest(own - frozen, own),
+                "recomputed": grid.expected_largest(own - other, own),
+                "mean": np.exp(own) @ (own - other),
+                "edge": max(grid.edge(own), grid.edge(other)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def pattern_weights(y, codes, order):
+    """Weights of P2 from the confidential values, and those without a record.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n,)
+    codes : ndarray of int, shape (n,)
+        Pattern of each record.
+    order : int
+        1 for marginal weights, 2 for pairwise ones.
+
+    Returns
+    -------
+    weights : ndarray, shape (n,)
+    without : callable
+        Takes the position of a record; only the weights of its pattern change.
+    """
+    settings = {"radius": 0.2, "order": order, "ball": "signed", "alone": 1.0}
+    weights = pp.pairwise_weights(y, None, patterns=codes, **settings)
+
+    def without(record):
+        others = np.flatnonzero(codes == codes[record])
+        others = others[others != record]
+        found = weights.copy()
+        if len(others):
+            found[others] = pp.pairwise_weights(y[others], None, **settings)
+        return found
+
+    return weights, without
+
+
+def normaliser_from_both_sides(change, change_there):
+    """Log of the ratio of two normalising constants, from either fit.
+
+    Parameters
+    ----------
+    change : ndarray, shape (S,)
+        Log density of the neighbour less that of the file, at draws for the file.
+    change_there : ndarray, shape (S,)
+        The same at draws for the neighbour.
+    """
+
+    def log_mean(values):
+        return logsumexp(values) - np.log(len(values))
+
+    return log_mean(change), -log_mean(-change_there)
+
+
+def summary(y, losses, kept):
+    """Median and largest losses of each weighting, and where one fit is not enough."""
+    return pd.DataFrame(
+        {
+            name: {
+                "median": table["largest"].median(),
+                "largest": table["largest"].max(),
+                "weights kept": kept[name]["largest"].max(),
+                "income 0 or more": table.loc[y >= 0, "largest"].max(),
+                "largest mean": table["mean"].max(),
+                "k-hat above 0.7": (table["k_hat"] > 0.7).sum(),
+            }
+            for name, table in losses.items()
+        }
+    ).T
+
+
+# Figures
+
+
+def show_exact(table, delta):
+    """Loss of deleting each count: weights kept and recomputed, and what P3 states."""
+    _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    ax.axhline(2 * delta, color="black", ls="--", lw=1, label="epsilon of the file")
+    for how, marker, colour in (("kept", "o", "kept"), ("recomputed", ".", "LW")):
+        ax.plot(
+            table["count"],
+            table[how].clip(lower=1e-3),
+            marker,
+            color=COLOURS[colour],
+            fillstyle="none" if how == "kept" else "full",
+            label=f"weights {how}",
+        )
+    ax.set(
+        xlabel="Count of the deleted record",
+        ylabel="Largest privacy loss (nats)",
+        yscale="log",
+    )
+    ax.legend()
+
+
+def show_sizes(table):
+    """Loss of deleting the smallest count by the size of the file, and epsilon."""
+    _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    for name, part in table.groupby("weights", sort=False):
+        colour, n = COLOURS.get(name, "black"), 1000 * part["copies"]
+        ax.plot(n, part["recomputed"], "o-", color=colour, label=f"{name}, loss")
+        ax.plot(n, part["epsilon"], "--", color=colour, label=f"{name}, epsilon")
+    ax.set(xscale="log", yscale="log", xlabel="Records", ylabel="Nats")
+    ax.legend(ncols=2)
+
+
+def show_additions(tables):
+    """Loss of adding a record, by its count, for several weightings."""
+    _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    for name, table in tables.items():
+        ax.plot(
+            table["count"],
+            table["recomputed"],
+            "o-",
+            markersize=3,
+            color=COLOURS.get(name, "black"),
+            label=name,
+        )
+    ax.set(
+        xlabel="Count of the added record",
+        ylabel="Largest privacy loss (nats)",
+        yscale="log",
+    )
+    ax.legend()
+
+
+def show_estimates(exact, estimated):
+    """Losses from one fit against exact ones: the largest, and the mean."""
+    _, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+    for ax, what, of in zip(
+        axes, ("largest", "mean"), ("recomputed", "mean"), strict=True
+    ):
+        ax.plot(exact[of], estimated[what], ".", color=COLOURS["LW"])
+        ends = exact[of].min(), exact[of].max()
+        ax.plot(ends, ends, color="black", lw=1)
+        ax.set(
+            xscale="log",
+            yscale="log",
+            xlabel=f"Exact (nats), {what} loss",
+            ylabel="From one fit (nats)",
+        )
+
+
+def show_mixture(y, losses):
+    """Loss of deleting each household, by income, for each weighting."""
+    _, axes = plt.subplots(
+        1, len(losses), figsize=(10, 3.8), layout="constrained", sharey=True
+    )
+    for ax, (name, found) in zip(axes, losses.items(), strict=True):
+        ax.scatter(
+            y, found["largest"], s=5, linewidth=0, alpha=0.5, color=COLOURS[name]
+        )
+        ax.set(xscale="symlog", xlabel="Income (dollars)", title=name)
+        ax.set_xscale("symlog", linthresh=10_000)
+    axes[0].set(yscale="log", ylabel="Largest privacy loss (nats)")
+
+
+# Numbers for the text
+
+
+def numbers_of_exact(table, delta):
+    """Which record stands out, and how far."""
+    worst = table.loc[table["recomputed"].idxmax()]
+    others = table.drop(index=table["recomputed"].idxmax())
+    return {
+        "exact-epsilon": 2 * delta,
+        "exact-worst-count": int(worst["count"]),
+        "exact-worst-kept": worst["kept"],
+        "exact-worst": worst["recomputed"],
+        "exact-worst-weight": worst["weight"],
+        "exact-others": others["recomputed"].max(),
+        "exact-others-gap": (others["recomputed"] - others["kept"]).abs().max(),
+        "exact-kept": table["kept"].max(),
+    }
+
+
+def numbers_of_sizes(table):
+    """Loss and epsilon by weighting and how often the file was copied."""
+    found = {}
+    for row in table.itertuples():
+        key = f"size-{row.weights}-{row.copies}"
+        found[key] = row.recomputed
+        found[f"{key}-mean"] = row.mean
+        found[f"{key}-epsilon"] = row.epsilon
+    return found
+
+
+def numbers_of_additions(tables):
+    """Largest losses by adding a record, and at which count."""
+    found = {}
+    for name, table in tables.items():
+        worst = table.loc[table["recomputed"].idxmax()]
+        found[f"add-{name}"] = worst["recomputed"]
+        found[f"add-{name}-count"] = int(worst["count"])
+        found[f"add-{name}-zero"] = table.set_index("count")["recomputed"][0]
+    return found
+
+
+def numbers_of_estimates(exact, estimated):
+    """How far the estimates are off, the worst record and all others."""
+    worst = exact["recomputed"].idxmax()
+    off = (estimated["largest"] - exact["recomputed"]).abs()
+    return {
+        "estimate-worst": estimated.loc[worst, "largest"],
+        "estimate-off": off.drop(index=worst).max(),
+        "estimate-k": estimated["k_hat"].max(),
+    }
+
+
+def numbers_of_mixture(y, losses, kept):
+    """Largest and median losses, and the largest of those that made no loss."""
+    found = {}
+    for name, table in losses.items():
+        found |= {
+            f"mix-{name}": table["largest"].max(),
+            f"mix-{name}-median": table["largest"].median(),
+            f"mix-{name}-kept": kept[name]["largest"].max(),
+            f"mix-{name}-rest": table.loc[y >= 0, "largest"].max(),
+        }
+    return found
+
+
+def numbers_of_refit(losses, constants, from_refit, name, record):
+    """How many deletions want a fit of their own, and what that of one says."""
+    return {
+        "mix-refits": sum((table["k_hat"] > 0.7).sum() for table in losses.values()),
+        "refit-off": abs(constants[1] - constants[0]),
+        "refit-here": losses[name].loc[record, "largest"],
+        "refit-largest": from_refit["largest"],
+    }
