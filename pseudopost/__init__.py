@@ -15,6 +15,7 @@ from pseudopost.asymptotics import (
     information,
     pseudo_mle,
 )
+from pseudopost.audit import epsilon_lower_bound
 from pseudopost.calibration import (
     Calibration,
     calibrate_reweighting,
@@ -82,6 +83,7 @@ __all__ = [
     "design_matrix",
     "ecdf_distance",
     "epsilon",
+    "epsilon_lower_bound",
     "expected_bounds",
     "identification_risk",
     "information",

@@ -1,0 +1,294 @@
+"""Exact membership tests for Poisson counts, figures and numbers of the chapter."""
+
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy import optimize, stats
+
+import pseudopost as pp
+
+COLOURS = pp.plots.PALETTE | {"Ceiling": "black"}
+SHAPE, RATE = 0.5, 0.001  # of the package's prior
+POINTS = 20_000  # quantiles that stand for a distribution
+
+
+class Pair(NamedTuple):
+    """Pseudo posteriors of a Poisson mean: with a record, and without it.
+
+    Attributes
+    ----------
+    shape, rate : tuple of float
+        Of the two gamma distributions.
+    weight : float
+        Of the record.
+    epsilon : float
+        Twice the largest bound of the file with the record.
+    """
+
+    shape: tuple
+    rate: tuple
+    weight: float
+    epsilon: float
+
+    def log_ratio(self, mu):
+        """Log density with the record less that without it."""
+        densities = [
+            stats.gamma.logpdf(mu, shape, scale=1 / rate)
+            for shape, rate in zip(self.shape, self.rate, strict=True)
+        ]
+        return densities[0] - densities[1]
+
+    def quantiles(self, which):
+        """Equally likely values of the mean, with the record (0) or without it (1)."""
+        share = (np.arange(POINTS) + 0.5) / POINTS
+        return stats.gamma.ppf(share, self.shape[which], scale=1 / self.rate[which])
+
+    def log_ratio_of_totals(self, totals, n):
+        """Log probability of totals with the record less that without it, summed."""
+        parts = [
+            stats.nbinom.logpmf(totals, shape, rate / (rate + n))
+            for shape, rate in zip(self.shape, self.rate, strict=True)
+        ]
+        return (parts[0] - parts[1]).sum(axis=-1)
+
+
+def gamma_quantiles(values, weight):
+    """Equally likely means under the total weight of each value."""
+    share = (np.arange(POINTS) + 0.5) / POINTS
+    return stats.gamma.ppf(
+        share, SHAPE + weight @ values, scale=1 / (RATE + weight.sum())
+    )
+
+
+def expected_bounds(values, weight, size):
+    """Expected largest absolute log-likelihood of each value over `size` draws."""
+    mu = gamma_quantiles(values, weight)
+    return pp.expected_bounds(stats.poisson.logpmf(values, mu[:, None]), size)()
+
+
+def weights_of(values, counts, kind, size, ceiling=None):
+    """Weight of each distinct value of a file.
+
+    Parameters
+    ----------
+    values : ndarray of int, shape (V,)
+    counts : ndarray of int, shape (V,)
+        How often each occurs, 1 or more.
+    kind : str
+        "Unweighted", "LW", "LW_final", "CW" or "Ceiling".
+    size : int
+        Draws over which bounds are expected.
+    ceiling : float, optional
+        In nats.
+    """
+    if kind == "Unweighted":
+        return np.ones(len(values))
+    if kind == "CW":
+        every = np.repeat(values, counts)
+        return pp.count_weights(every)[np.cumsum(counts) - 1]
+    f = expected_bounds(values, counts, size)
+    if kind == "Ceiling":
+        return np.minimum(1, ceiling / f)
+    weights = pp.lipschitz_weights(-f[None])
+    if kind == "LW":
+        return weights
+    bounds = weights * expected_bounds(values, weights * counts, size)
+    return pp.reweight(weights, bounds)
+
+
+def pair_of(y, target, kind, size, ceiling=None):
+    """Pseudo posteriors of a file with one record of a value, and without it.
+
+    Parameters
+    ----------
+    y : ndarray of int, shape (n,)
+        The file with the record.
+    target : int
+        Value of the record.
+    kind, size, ceiling
+        As of :func:`weights_of`.
+    """
+    shapes, rates = [], []
+    for file in (y, np.delete(y, np.flatnonzero(y == target)[0])):
+        values, counts = np.unique(file, return_counts=True)
+        weights = weights_of(values, counts, kind, size, ceiling)
+        shapes.append(SHAPE + (weights * counts) @ values)
+        rates.append(RATE + weights @ counts)
+        if len(shapes) == 1:
+            weight = weights[values == target][0]
+            f = expected_bounds(values, weights * counts, size)
+            epsilon = 2 * (weights * f).max()
+    return Pair(tuple(shapes), tuple(rates), weight, epsilon)
+
+
+def roc(inside, outside):
+    """False and true positive rates of the test "ratio above a threshold".
+
+    Parameters
+    ----------
+    inside, outside : ndarray
+        Log ratios of equally likely outputs, with the record and without it.
+    """
+    every = np.sort(np.concatenate([inside, outside]))
+    false = 1 - np.searchsorted(np.sort(outside), every, side="left") / len(outside)
+    true = 1 - np.searchsorted(np.sort(inside), every, side="left") / len(inside)
+    return np.r_[1, false, 0], np.r_[1, true, 0]
+
+
+def advantage(inside, outside):
+    """Largest true positive rate less false positive rate: the total variation."""
+    false, true = roc(inside, outside)
+    return (true - false).max()
+
+
+def exceptions(loss, epsilon):
+    """Smallest delta for an epsilon, of equally likely losses on one side."""
+    return np.maximum(0, -np.expm1(epsilon - loss)).mean()
+
+
+def epsilon_at(pair, delta):
+    """Smallest epsilon, on both sides, with exceptions of probability delta."""
+    with_it = pair.log_ratio(pair.quantiles(0))
+    without = -pair.log_ratio(pair.quantiles(1))
+
+    def excess(epsilon):
+        return max(exceptions(with_it, epsilon), exceptions(without, epsilon)) - delta
+
+    if excess(0) <= 0:
+        return 0.0
+    return optimize.brentq(excess, 0, max(with_it.max(), without.max()))
+
+
+def audited(pair, trials, rng):
+    """Lower bound of epsilon from an attack on draws; half of them choose its rule.
+
+    Parameters
+    ----------
+    pair : Pair
+    trials : int
+        With the record, and as many without it.
+    rng : numpy.random.Generator
+    """
+    with_it, without = (
+        pair.log_ratio(rng.gamma(shape, 1 / rate, size=trials))
+        for shape, rate in zip(pair.shape, pair.rate, strict=True)
+    )
+    half = trials // 2
+    thresholds = np.quantile(
+        np.r_[with_it[:half], without[:half]], np.arange(0.005, 1, 0.005)
+    )
+
+    def bound(threshold, part):
+        said = [(ratios[part] >= threshold).sum() for ratios in (with_it, without)]
+        n = len(with_it[part])
+        return pp.epsilon_lower_bound(said[0], n, said[1], n)
+
+    best = max(thresholds, key=lambda threshold: bound(threshold, slice(half)))
+    return bound(best, slice(half, None))
+
+
+# Figures
+
+
+def show_canaries(table):
+    """Advantage of the best test against a draw, by the count of the target."""
+    _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    for name, line in table.items():
+        ax.plot(table.index, line, "o-", markersize=3, color=COLOURS[name], label=name)
+    ax.set(xlabel="Count of the target", ylabel="Advantage of the best test")
+    ax.set_ylim(bottom=0)
+    ax.legend()
+
+
+def show_roc(curves, epsilons):
+    """ROC curves of the best test, one for each weighting."""
+    _, ax = plt.subplots(figsize=(5.5, 5), layout="constrained")
+    for name, (false, true) in curves.items():
+        label = f"{name}, epsilon {epsilons[name]:.1f}"
+        ax.plot(false, true, color=COLOURS[name], label=label)
+    ax.plot([0, 1], [0, 1], color="grey", lw=1, ls=":")
+    ax.set(
+        xlabel="False positive rate",
+        ylabel="True positive rate",
+        xlim=(0, 1),
+        ylim=(0, 1),
+    )
+    ax.legend(loc="lower right")
+
+
+def show_releases(table):
+    """Advantage by the number of releases: draws, and files."""
+    _, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharey=True)
+    for ax, (what, part) in zip(axes, table.groupby("release"), strict=True):
+        for name, line in part.groupby("weights", sort=False):
+            ax.plot(line["m"], line["advantage"], "o-", color=COLOURS[name], label=name)
+        ax.set(xscale="log", xlabel=f"Number of {what}", ylim=(0, 1))
+    axes[0].set_ylabel("Advantage of the best test")
+    axes[1].legend()
+
+
+def show_between(table):
+    """What is stated, what is true, and what an attack has proved, by weighting."""
+    _, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+    place = np.arange(len(table))[::-1]
+    ax.hlines(place, table["attack on a draw"], table["stated"], color="grey", lw=1)
+    marks = {
+        "stated": (">", "stated: epsilon of the file"),
+        "largest loss": ("D", "exact: largest loss over 1,000 draws"),
+        "exact": ("o", "exact: epsilon, with exceptions of one in a thousand"),
+        "attack on a draw": ("<", "proved by the attack on a draw"),
+    }
+    for column, (marker, label) in marks.items():
+        ax.plot(
+            table[column],
+            place,
+            marker,
+            label=label,
+            color="black",
+            fillstyle=("full" if column in ("exact", "largest loss") else "none"),
+        )
+    ax.set(yticks=place, yticklabels=table.index, xlabel="Nats")
+    ax.set_xscale("symlog", linthresh=0.01)
+    ax.set_xlim(-0.01, None)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2, frameon=False)
+
+
+# Numbers for the text
+
+
+def numbers_of_roc(curves, pairs):
+    """Advantage, weight of the target and epsilon of the file, by weighting."""
+    found = {}
+    for name, (false, true) in curves.items():
+        found[f"advantage-{name}"] = (true - false).max()
+        found[f"weight-{name}"] = pairs[name].weight
+        found[f"epsilon-{name}"] = pairs[name].epsilon
+    return found
+
+
+def numbers_of_canaries(table):
+    """Advantage against the largest target, and where two weightings cross."""
+    return {f"canary-{name}": table[name].iloc[-1] for name in table} | {
+        "canary-count": int(table.index[-1]),
+        "canary-worse": int((table["LW"] > table["Unweighted"]).sum()),
+        "canary-n": len(table),
+    }
+
+
+def numbers_of_releases(table):
+    """Advantage by release, weighting and number."""
+    return {
+        f"{row.release}-{row.weights}-{row.m}": row.advantage
+        for row in table.itertuples()
+    }
+
+
+def numbers_of_between(table):
+    """Stated, true and proved epsilons, and how far the first is from the second."""
+    found = {
+        f"{column.split()[0]}-{name}": table.loc[name, column]
+        for name in table.index
+        for column in table
+    }
+    return found | {"least-ratio": (table["stated"] / table["largest loss"]).min()}

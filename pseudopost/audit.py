@@ -1,0 +1,84 @@
+"""Lower bounds of epsilon from attacks that were carried out."""
+
+import numpy as np
+from scipy import stats
+
+from pseudopost._checks import as_count, as_number
+
+
+def epsilon_lower_bound(
+    true_positives,
+    trials_with,
+    false_positives,
+    trials_without,
+    delta=0.0,
+    confidence=0.95,
+):
+    r"""Lower bound of epsilon from an attack on the membership of one record.
+
+    A mechanism that is :math:`(\epsilon, \delta)`-private cannot have an attack with
+    :math:`\text{TPR} > e^\epsilon\, \text{FPR} + \delta`, nor one with :math:`1 -
+    \text{FPR} > e^\epsilon (1 - \text{TPR}) + \delta`. Both rates are bounded by
+    Clopper-Pearson limits, each with half of the error probability.
+
+    Parameters
+    ----------
+    true_positives, trials_with : int
+        How often the attack said "in", of all trials with the record.
+    false_positives, trials_without : int
+        The same without the record. The rule of the attack must be fixed before these
+        trials are made.
+    delta : float
+        In [0, 1).
+    confidence : float
+        Probability, above 0 and below 1, with which the bound is below the mechanism's
+        epsilon, over repetitions of the trials.
+
+    Returns
+    -------
+    float
+        In nats, 0 or more. With N trials of each kind it cannot exceed about
+        :math:`\log(N / 3.7)` at a confidence of 0.95, however bad the mechanism is.
+
+    Raises
+    ------
+    ValueError
+        If a count exceeds its trials or is no whole number, or `delta` or `confidence`
+        is out of range.
+
+    References
+    ----------
+    Book: :ref:`attack-it`.
+
+    Examples
+    --------
+    An attack that is right 90 times in 100, with the record and without:
+
+    >>> import pseudopost as pp
+    >>> round(pp.epsilon_lower_bound(90, 100, 10, 100), 2)
+    1.54
+    """
+    trials_with = as_count(trials_with, "trials_with", high=2**53)
+    trials_without = as_count(trials_without, "trials_without", high=2**53)
+    true_positives = as_count(true_positives, "true_positives", 0, trials_with)
+    false_positives = as_count(false_positives, "false_positives", 0, trials_without)
+    delta = as_number(delta, "delta", low=0, high=1, open_high=True)
+    confidence = as_number(
+        confidence, "confidence", low=0, high=1, open_low=True, open_high=True
+    )
+    error = (1 - confidence) / 2
+    true_low, _ = _limits(true_positives, trials_with, error)
+    _, false_high = _limits(false_positives, trials_without, error)
+    odds = [
+        (true_low - delta) / false_high,
+        (1 - false_high - delta) / (1 - true_low),
+    ]
+    return float(np.log(max(1.0, *odds)))
+
+
+def _limits(successes, trials, error):
+    """Clopper-Pearson limits, each exceeded with at most the error probability."""
+    low = stats.beta.ppf(error, successes, trials - successes + 1) if successes else 0.0
+    failures = trials - successes
+    high = stats.beta.isf(error, successes + 1, failures) if failures else 1.0
+    return low, high

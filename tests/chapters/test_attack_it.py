@@ -1,0 +1,141 @@
+import attack_it as chapter
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import pseudopost as pp
+
+Y = np.random.default_rng(1).poisson(20, size=80)
+NAMES = ["Unweighted", "LW", "LW_final", "CW", "Ceiling"]
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return {
+        name: chapter.pair_of(Y, Y.max(), name, size=200, ceiling=3.0) for name in NAMES
+    }
+
+
+def test_pair_is_made_of_the_exact_pseudo_posteriors(pairs):
+    pair = pairs["Unweighted"]
+    rest = np.delete(Y, Y.argmax())
+    assert pair.shape == (0.5 + Y.sum(), 0.5 + rest.sum())
+    assert pair.rate == pytest.approx((80.001, 79.001))
+    assert pair.weight == 1
+    for kind, weights in (("CW", pp.count_weights(Y)), ("CW", pp.count_weights(rest))):
+        file = Y if len(weights) == 80 else rest
+        which = 0 if len(weights) == 80 else 1
+        assert pairs[kind].shape[which] == pytest.approx(0.5 + weights @ file)
+        assert pairs[kind].rate[which] == pytest.approx(0.001 + weights.sum())
+    assert pairs["LW"].weight == 0
+
+
+def test_bounds_are_expected_maxima_over_draws():
+    rng = np.random.default_rng(2)
+    values, counts = np.unique(Y, return_counts=True)
+    found = chapter.expected_bounds(values, counts, size=100)
+    mu = rng.gamma(0.5 + Y.sum(), 1 / 80.001, size=(2000, 100, 1))
+    largest = np.abs(stats.poisson.logpmf(values, mu)).max(axis=1)
+    assert np.abs(found - largest.mean(axis=0)).max() < 0.03
+
+
+def test_roc_and_advantage_of_two_normals():
+    share = (np.arange(20_000) + 0.5) / 20_000
+    for d in (0.0, 0.5, 2.0):
+        inside, outside = (
+            d * stats.norm.ppf(share, mean) - d**2 / 2 for mean in (d, 0.0)
+        )
+        expected = 2 * stats.norm.cdf(d / 2) - 1
+        assert chapter.advantage(inside, outside) == pytest.approx(expected, abs=2e-3)
+        false, true = chapter.roc(inside, outside)
+        assert (false[0], true[0], false[-1], true[-1]) == (1, 1, 0, 0)
+        assert (np.diff(false) <= 0).all()
+        assert (np.diff(true) <= 0).all()
+
+
+def test_epsilon_with_exceptions_is_that_of_the_definition(pairs):
+    pair = pairs["Unweighted"]
+    epsilon = chapter.epsilon_at(pair, delta=0.01)
+    mu = np.linspace(12, 30, 400_001)
+    densities = [
+        stats.gamma.pdf(mu, shape, scale=1 / rate)
+        for shape, rate in zip(pair.shape, pair.rate, strict=True)
+    ]
+    excess = [
+        np.trapezoid(np.maximum(0, a - np.exp(epsilon) * b), mu)
+        for a, b in (densities, densities[::-1])
+    ]
+    assert max(excess) == pytest.approx(0.01, rel=0.01)
+    assert chapter.epsilon_at(pair, delta=0.9) == 0
+
+
+def test_totals_of_files_have_their_exact_distribution(pairs):
+    pair = pairs["CW"]
+    totals = np.array([[1500], [1700]])
+    mu = np.random.default_rng(3).gamma(
+        np.array(pair.shape)[:, None], 1 / np.array(pair.rate)[:, None], (2, 200_000)
+    )
+    simulated = [stats.poisson.pmf(totals, 80 * draws).mean(axis=1) for draws in mu]
+    found = pair.log_ratio_of_totals(totals, 80)
+    assert found == pytest.approx(np.log(simulated[0] / simulated[1]), abs=0.02)
+    two = pair.log_ratio_of_totals(np.array([[1500, 1700]]), 80)
+    assert two == pytest.approx(found.sum())
+
+
+def test_what_an_attack_proves_is_below_the_truth(pairs):
+    rng = np.random.default_rng(4)
+    for pair in pairs.values():
+        with_it = pair.log_ratio(pair.quantiles(0))
+        without = pair.log_ratio(pair.quantiles(1))
+        truth = max(np.abs(with_it).max(), np.abs(without).max())
+        assert chapter.audited(pair, 4000, rng) <= truth
+    far = chapter.Pair((100.0, 4000.0), (1.0, 20.0), 1.0, 9.0)
+    assert chapter.audited(far, 4000, rng) > 5
+
+
+def test_figures_and_numbers(pairs):
+    ratios = {
+        name: [pair.log_ratio(pair.quantiles(which)) for which in (0, 1)]
+        for name, pair in pairs.items()
+    }
+    curves = {name: chapter.roc(*both) for name, both in ratios.items()}
+    found = chapter.numbers_of_roc(curves, pairs)
+    assert found["advantage-LW"] == pytest.approx(chapter.advantage(*ratios["LW"]))
+    chapter.show_roc(curves, {name: pair.epsilon for name, pair in pairs.items()})
+    canaries = pd.DataFrame(
+        {"LW": [0.2, 0.3], "Unweighted": [0.1, 0.4]}, index=[30, 40]
+    )
+    assert chapter.numbers_of_canaries(canaries) == {
+        "canary-LW": 0.3,
+        "canary-Unweighted": 0.4,
+        "canary-count": 40,
+        "canary-worse": 1,
+        "canary-n": 2,
+    }
+    chapter.show_canaries(canaries)
+    releases = pd.DataFrame(
+        {
+            "release": ["draws", "files"] * 2,
+            "weights": "LW",
+            "m": [1, 1, 20, 20],
+            "advantage": [0.2, 0.1, 0.6, 0.4],
+        }
+    )
+    assert chapter.numbers_of_releases(releases)["files-LW-20"] == 0.4
+    chapter.show_releases(releases)
+    between = pd.DataFrame(
+        {
+            "stated": [20.0, 9.0],
+            "largest loss": [2.0, 3.0],
+            "exact": [1.0, 2.0],
+            "attack on a draw": [0.5, 0.0],
+        },
+        index=["Unweighted", "LW"],
+    )
+    numbers = chapter.numbers_of_between(between)
+    assert numbers["least-ratio"] == 3
+    assert numbers["attack-LW"] == 0
+    chapter.show_between(between)
+    plt.close("all")
