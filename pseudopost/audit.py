@@ -31,8 +31,8 @@ def epsilon_lower_bound(
     delta : float
         In [0, 1).
     confidence : float
-        Probability, above 0 and below 1, with which the bound is below the mechanism's
-        epsilon, over repetitions of the trials.
+        Least probability, above 0 and below 1, with which the bound does not exceed the
+        mechanism's epsilon, over repetitions of the trials.
 
     Returns
     -------

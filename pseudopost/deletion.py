@@ -30,7 +30,7 @@ def privacy_loss(change):
 
         - ``largest``: :math:`\max_s |L_s|` in nats, of the loss :math:`L_s = \log
           \xi(\theta_s \mid x) - \log \xi(\theta_s \mid y)`. As any largest value over
-          draws it grows with S.
+          draws it grows with S, and draws of the neighbour can show more.
         - ``mean``: the mean of :math:`L_s`, an estimate of the Kullback-Leibler
           divergence.
         - ``k_hat``: the shape of the tail of the importance ratios; minus infinity if

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 import pseudopost as pp
-from pseudopost._checks import as_array, as_number, as_vector
+from pseudopost._checks import as_array, as_number, as_seed, as_vector
 
 ONES = [1.0, 1.0]
 REFUSED = None
@@ -180,3 +180,13 @@ def test_what_is_no_single_number(given):
 )
 def test_a_single_number(given):
     assert as_number(given, "radius", low=0, high=1) == 1.0
+
+
+def test_seeds():
+    assert as_seed(0) == 0
+    assert as_seed(2**63 - 1) == 2**63 - 1
+    assert 0 <= as_seed(None) < 2**63
+    assert as_seed(None) != as_seed(None)
+    for wrong in (2**63, -1, 1.5, "1"):
+        with pytest.raises(ValueError, match="random_seed must"):
+            as_seed(wrong)

@@ -75,6 +75,7 @@ LONG = {
     "your-own-data",
     "two-columns",
     "delete-every-record",
+    "attack-it",
 }
 LONG_PROFILE = os.environ.get("PSEUDOPOST_LONG_PROFILE", PROFILE)
 

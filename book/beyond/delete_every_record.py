@@ -54,9 +54,12 @@ class Grid:
         mass = np.exp(log_posterior).reshape(self.shape)
         return max(mass[[0, -1]].sum(axis=1).max(), mass[:, [0, -1]].sum(axis=0).max())
 
-    def expected_bounds(self, counts):
-        """Expected largest absolute log-likelihood of each value, without weights."""
-        mass = np.exp(self.log_posterior(counts))
+    def expected_bounds(self, weight):
+        """Expected largest absolute log-likelihood of each value, itself unweighted.
+
+        The draws are those under the total weight of each value.
+        """
+        mass = np.exp(self.log_posterior(weight))
         return expected_largest(mass[self._order], self._sorted, self.size)
 
     def expected_largest(self, loss, log_posterior):
@@ -79,6 +82,57 @@ def log_prior(log_mu):
         stats.t.logpdf(s, 3) + np.log(2 * s) + stats.norm.logpdf(log_mu[:, None], 0, s)
     )
     return logsumexp(parts, axis=1) + np.log(np.diff(np.log(s[:2]))[0])
+
+
+def largest_of_both(grid, own, other):
+    """Expected largest loss over draws from the one or the other distribution."""
+    return max(grid.expected_largest(own - other, side) for side in (own, other))
+
+
+def epsilon_of(grid, counts, weights):
+    """P3's epsilon, from the draws of the weighted fit."""
+    return 2 * (weights * grid.expected_bounds(weights * counts)).max()
+
+
+def files_of_population(seeds, n, points, size):
+    """Deletion of the riskiest record under LW, in files from P3's population.
+
+    Parameters
+    ----------
+    seeds : sequence of int
+    n : int
+        Records of a file.
+    points : int
+        Of each side of the grid.
+    size : int
+        Draws over which bounds are expected.
+
+    Returns
+    -------
+    DataFrame
+        By seed: ``count`` of the record, ``gap`` between its bound and the next,
+        ``loss`` and ``epsilon``, in nats.
+    """
+    rows = {}
+    for seed in seeds:
+        y = pp.datasets.negative_binomial_mixture(n, random_seed=seed)
+        values, counts = np.unique(y, return_counts=True)
+        grid = Grid(
+            values, np.linspace(4.5, 4.7, points), np.linspace(0.02, 0.13, points), size
+        )
+        f = grid.expected_bounds(counts)
+        riskiest = f.argmax()
+        weights = of_counts(counts, f, "LW", values)
+        loss = exact_losses(grid, counts, [(riskiest, -1)], "LW").loc[0]
+        ordered = np.sort(np.repeat(f, counts))
+        rows[seed] = {
+            "count": values[riskiest],
+            "gap": ordered[-1] - ordered[-2],
+            "loss": loss["recomputed"],
+            "epsilon": epsilon_of(grid, counts, weights),
+            "edge": loss["edge"],
+        }
+    return pd.DataFrame(rows).T.rename_axis("seed")
 
 
 def of_counts(counts, f, kind, values, ceiling=None):
@@ -127,8 +181,9 @@ def exact_losses(grid, counts, changes, kind, ceiling=None):
     -------
     DataFrame
         Columns ``count``, ``change``, ``weight`` (in the larger file), ``kept`` and
-        ``recomputed``, the expected largest loss over draws from the file's own pseudo
-        posterior, ``mean``, the mean loss with recomputed weights, and ``edge``.
+        ``recomputed``, the expected largest loss over draws, the larger of those with
+        and without the record, ``own side``, that over draws for the file itself,
+        ``mean``, its mean loss with recomputed weights, and ``edge``.
     """
 
     def weights_of(counts):
@@ -152,8 +207,9 @@ def exact_losses(grid, counts, changes, kind, ceiling=None):
                 "count": grid.values[place],
                 "change": step,
                 "weight": weight,
-                "kept": grid.expected_largest(own - frozen, own),
-                "recomputed": grid.expected_largest(own - other, own),
+                "kept": largest_of_both(grid, own, frozen),
+                "recomputed": largest_of_both(grid, own, other),
+                "own side": grid.expected_largest(own - other, own),
                 "mean": np.exp(own) @ (own - other),
                 "edge": max(grid.edge(own), grid.edge(other)),
             }
@@ -229,10 +285,10 @@ def summary(y, losses, kept):
 # Figures
 
 
-def show_exact(table, delta):
+def show_exact(table, epsilon):
     """Loss of deleting each count: weights kept and recomputed, and what P3 states."""
     _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-    ax.axhline(2 * delta, color="black", ls="--", lw=1, label="epsilon of the file")
+    ax.axhline(epsilon, color="black", ls="--", lw=1, label="epsilon of the file")
     for how, marker, colour in (("kept", "o", "kept"), ("recomputed", ".", "LW")):
         ax.plot(
             table["count"],
@@ -285,7 +341,7 @@ def show_estimates(exact, estimated):
     """Losses from one fit against exact ones: the largest, and the mean."""
     _, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
     for ax, what, of in zip(
-        axes, ("largest", "mean"), ("recomputed", "mean"), strict=True
+        axes, ("largest", "mean"), ("own side", "mean"), strict=True
     ):
         ax.plot(exact[of], estimated[what], ".", color=COLOURS["LW"])
         ends = exact[of].min(), exact[of].max()
@@ -315,12 +371,12 @@ def show_mixture(y, losses):
 # Numbers for the text
 
 
-def numbers_of_exact(table, delta):
+def numbers_of_exact(table, epsilon):
     """Which record stands out, and how far."""
     worst = table.loc[table["recomputed"].idxmax()]
     others = table.drop(index=table["recomputed"].idxmax())
     return {
-        "exact-epsilon": 2 * delta,
+        "exact-epsilon": epsilon,
         "exact-worst-count": int(worst["count"]),
         "exact-worst-kept": worst["kept"],
         "exact-worst": worst["recomputed"],
@@ -342,6 +398,18 @@ def numbers_of_sizes(table):
     return found
 
 
+def numbers_of_files(files):
+    """How near the losses come to epsilon in files of the population."""
+    return {
+        "files": len(files),
+        "files-above": int((files["loss"] > files["epsilon"]).sum()),
+        "files-low": files["loss"].min(),
+        "files-high": files["loss"].max(),
+        "files-epsilon-low": files["epsilon"].min(),
+        "files-epsilon-high": files["epsilon"].max(),
+    }
+
+
 def numbers_of_additions(tables):
     """Largest losses by adding a record, and at which count."""
     found = {}
@@ -356,9 +424,10 @@ def numbers_of_additions(tables):
 def numbers_of_estimates(exact, estimated):
     """How far the estimates are off, the worst record and all others."""
     worst = exact["recomputed"].idxmax()
-    off = (estimated["largest"] - exact["recomputed"]).abs()
+    off = (estimated["largest"] - exact["own side"]).abs()
     return {
         "estimate-worst": estimated.loc[worst, "largest"],
+        "exact-worst-side": exact.loc[worst, "own side"],
         "estimate-off": off.drop(index=worst).max(),
         "estimate-k": estimated["k_hat"].max(),
     }

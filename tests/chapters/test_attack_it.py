@@ -90,9 +90,9 @@ def test_what_an_attack_proves_is_below_the_truth(pairs):
         with_it = pair.log_ratio(pair.quantiles(0))
         without = pair.log_ratio(pair.quantiles(1))
         truth = max(np.abs(with_it).max(), np.abs(without).max())
-        assert chapter.audited(pair, 4000, rng) <= truth
+        assert chapter.audited(pair, 4000, rng, delta=0) <= truth
     far = chapter.Pair((100.0, 4000.0), (1.0, 20.0), 1.0, 9.0)
-    assert chapter.audited(far, 4000, rng) > 5
+    assert chapter.audited(far, 4000, rng, delta=0) > 5
 
 
 def test_figures_and_numbers(pairs):
@@ -107,13 +107,14 @@ def test_figures_and_numbers(pairs):
     canaries = pd.DataFrame(
         {"LW": [0.2, 0.3], "Unweighted": [0.1, 0.4]}, index=[30, 40]
     )
-    assert chapter.numbers_of_canaries(canaries) == {
-        "canary-LW": 0.3,
-        "canary-Unweighted": 0.4,
-        "canary-count": 40,
-        "canary-worse": 1,
-        "canary-n": 2,
-    }
+    canaries = pd.concat(
+        [canaries, canaries.rename(columns={"LW": "LW_final"})], axis=1
+    )
+    canaries = canaries.loc[:, ~canaries.columns.duplicated()].set_axis([160, 180])
+    numbers = chapter.numbers_of_canaries(canaries)
+    assert numbers["canary-LW"] == 0.3
+    assert (numbers["canary-count"], numbers["canary-low"]) == (180, 160)
+    assert numbers["canary-high"] == 160
     chapter.show_canaries(canaries)
     releases = pd.DataFrame(
         {
@@ -137,5 +138,30 @@ def test_figures_and_numbers(pairs):
     numbers = chapter.numbers_of_between(between)
     assert numbers["least-ratio"] == 3
     assert numbers["attack-LW"] == 0
-    chapter.show_between(between)
+    chapter.show_between({300: between, 148: between})
+    files = pd.DataFrame({name: [0.1, 0.2, 0.3] for name in NAMES}).assign(
+        LW=[0.05, 0.3, 0.4], lead=[0.1, 2.0, 3.0]
+    )
+    of_files = chapter.numbers_of_files(files, NAMES)
+    assert (of_files["files"], of_files["files-worse-LW"]) == (3, 2)
+    assert of_files["lead-worse"] == 2
+    assert of_files["files-worse-CW"] == 0
+    chapter.show_files(files, NAMES)
     plt.close("all")
+
+
+def test_riskiest_record_and_its_lead():
+    value, lead = chapter.riskiest_of(Y, size=200)
+    values, counts = np.unique(Y, return_counts=True)
+    f = pd.Series(chapter.expected_bounds(values, counts, 200), values)
+    each = f[Y].sort_values()
+    assert value == each.index[-1]
+    assert lead == pytest.approx(each.iloc[-1] - each.iloc[-2])
+    assert chapter.riskiest_of(np.r_[Y, value], size=200)[1] == 0
+
+
+def test_advantage_at_zero_is_the_advantage_where_ratios_are_exact(pairs):
+    for pair in pairs.values():
+        ratios = [pair.log_ratio(pair.quantiles(which)) for which in (0, 1)]
+        expected = chapter.advantage(*ratios)
+        assert chapter.advantage_at_zero(*ratios) == pytest.approx(expected, abs=1e-3)

@@ -67,7 +67,9 @@ def test_losses_of_deleting_and_adding_are_two_sides_of_one_pair(grid):
         (less,) = chapter.exact_losses(grid, COUNTS, [(4, -1)], kind).to_dict("records")
         (more,) = chapter.exact_losses(grid, smaller, [(4, 1)], kind).to_dict("records")
         assert less["weight"] == pytest.approx(more["weight"])
-        assert (less["recomputed"] > 0.5) == (more["recomputed"] > 0.5)
+        # Draws from both sides count, and the pair is the same.
+        assert less["recomputed"] == pytest.approx(more["recomputed"])
+        assert less["own side"] <= less["recomputed"]
         assert less["mean"] >= 0
         if kind == "Unweighted":
             assert less["kept"] == pytest.approx(less["recomputed"])
@@ -115,15 +117,16 @@ def test_figures_and_numbers():
             "weight": [1.0, 0.5, 0],
             "kept": [0.2, 0.3, 0.0],
             "recomputed": [0.25, 0.3, 2.0],
+            "own side": [0.2, 0.3, 1.8],
             "mean": [0.01, 0.02, 0.5],
         }
     )
-    found = chapter.numbers_of_exact(table, delta=3.0)
+    found = chapter.numbers_of_exact(table, epsilon=6.0)
     assert found["exact-worst-count"] == 0
     assert found["exact-epsilon"] == 6
     assert found["exact-others"] == 0.3
     assert found["exact-others-gap"] == pytest.approx(0.05)
-    chapter.show_exact(table, 3.0)
+    chapter.show_exact(table, 6.0)
     sizes = pd.DataFrame(
         {
             "weights": ["LW", "CW"] * 2,
@@ -147,6 +150,7 @@ def test_figures_and_numbers():
     )
     off = chapter.numbers_of_estimates(table, estimated)
     assert off["estimate-off"] == pytest.approx(0.1)
+    assert off["exact-worst-side"] == 1.8
     assert off["estimate-worst"] == 1.5
     chapter.show_estimates(table, estimated)
     y, losses = np.array([-5.0, 10, 20]), {"Marginal": estimated, "Pairwise": estimated}
@@ -159,3 +163,24 @@ def test_figures_and_numbers():
     assert (refit["refit-here"], refit["refit-largest"]) == (1.5, 4)
     assert refit["mix-refits"] == 0
     plt.close("all")
+
+
+def test_epsilon_is_that_of_the_weighted_fit(grid):
+    weights = np.array([0, 0.5, 1, 1, 0.2])
+    draws = grid.expected_bounds(weights * COUNTS)
+    assert chapter.epsilon_of(grid, COUNTS, weights) == pytest.approx(
+        2 * (weights * draws).max()
+    )
+    assert (draws >= grid.expected_bounds(COUNTS)).any()
+
+
+def test_files_of_the_population():
+    found = chapter.files_of_population([1, 2], n=300, points=41, size=100)
+    assert found.index.tolist() == [1, 2]
+    assert (found["gap"] >= 0).all()
+    assert (found["edge"] < 1e-3).all()
+    assert (found["loss"] < found["epsilon"]).all()
+    numbers = chapter.numbers_of_files(found)
+    assert numbers["files"] == 2
+    assert numbers["files-above"] == 0
+    assert numbers["files-low"] == found["loss"].min()
