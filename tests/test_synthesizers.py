@@ -1177,3 +1177,11 @@ def test_fit_keeps_its_weights_when_the_caller_changes_theirs(synthesizer, count
 def test_what_is_no_count_is_refused(y):
     with pytest.raises(ValueError, match=r"^y must (be numbers|not exceed 2\*\*53)"):
         pp.PoissonSynthesizer(y)
+
+
+def test_a_weight_of_0_silences_an_impossible_record():
+    synthesizer = pp.PoissonSynthesizer([2, 4, 9])
+    terms = synthesizer._terms(
+        np.array([[[-1.0, -np.inf, -2.0]]]), np.array([1, 0, 0.5])
+    )
+    assert terms.tolist() == [[[-1, 0, -1]]]

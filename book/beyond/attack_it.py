@@ -145,8 +145,8 @@ def advantage(inside, outside):
 def advantage_at_zero(inside, outside):
     """Share of positive log ratios with the record less that without it.
 
-    The threshold is known to be the best, so that for simulated ratios, other than of a
-    largest value over thresholds, the expectation is right.
+    Zero is the best threshold. For simulated ratios this has the right expectation,
+    which the largest difference over all thresholds has not.
     """
     return (inside > 0).mean() - (outside > 0).mean()
 
@@ -317,12 +317,12 @@ def numbers_of_roc(curves, pairs):
 
 def numbers_of_files(table, names):
     """In how many files a weighting is worse than none, and medians."""
-    found = {"files": len(table), "lead-first": table["lead"].iloc[0]}
+    found = {"files": len(table)}
     for name in names:
         found[f"files-worse-{name}"] = int((table[name] > table["Unweighted"]).sum())
         found[f"files-median-{name}"] = table[name].median()
     worse = table.loc[table["LW"] > table["Unweighted"], "lead"]
-    return found | {"lead-median": table["lead"].median(), "lead-worse": worse.min()}
+    return found | {"lead-worse": worse.min()}
 
 
 def numbers_of_canaries(table):

@@ -363,7 +363,7 @@ def show_mixture(y, losses):
         ax.scatter(
             y, found["largest"], s=5, linewidth=0, alpha=0.5, color=COLOURS[name]
         )
-        ax.set(xscale="symlog", xlabel="Income (dollars)", title=name)
+        ax.set(xlabel="Income (dollars)", title=name)
         ax.set_xscale("symlog", linthresh=10_000)
     axes[0].set(yscale="log", ylabel="Largest privacy loss (nats)")
 
@@ -378,12 +378,9 @@ def numbers_of_exact(table, epsilon):
     return {
         "exact-epsilon": epsilon,
         "exact-worst-count": int(worst["count"]),
-        "exact-worst-kept": worst["kept"],
         "exact-worst": worst["recomputed"],
-        "exact-worst-weight": worst["weight"],
         "exact-others": others["recomputed"].max(),
         "exact-others-gap": (others["recomputed"] - others["kept"]).abs().max(),
-        "exact-kept": table["kept"].max(),
     }
 
 
@@ -433,14 +430,12 @@ def numbers_of_estimates(exact, estimated):
     }
 
 
-def numbers_of_mixture(y, losses, kept):
-    """Largest and median losses, and the largest of those that made no loss."""
+def numbers_of_mixture(y, losses):
+    """Median losses, and the largest of households that made no loss."""
     found = {}
     for name, table in losses.items():
         found |= {
-            f"mix-{name}": table["largest"].max(),
             f"mix-{name}-median": table["largest"].median(),
-            f"mix-{name}-kept": kept[name]["largest"].max(),
             f"mix-{name}-rest": table.loc[y >= 0, "largest"].max(),
         }
     return found

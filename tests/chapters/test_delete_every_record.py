@@ -154,7 +154,7 @@ def test_figures_and_numbers():
     assert off["estimate-worst"] == 1.5
     chapter.show_estimates(table, estimated)
     y, losses = np.array([-5.0, 10, 20]), {"Marginal": estimated, "Pairwise": estimated}
-    assert chapter.numbers_of_mixture(y, losses, losses)["mix-Marginal-rest"] == 1.5
+    assert chapter.numbers_of_mixture(y, losses)["mix-Marginal-rest"] == 1.5
     assert chapter.summary(y, losses, losses)["k-hat above 0.7"].tolist() == [0, 0]
     chapter.show_mixture(y, losses)
     again = pd.Series({"largest": 4.0, "mean": 1.0, "k_hat": 0.3})
