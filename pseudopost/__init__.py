@@ -15,12 +15,13 @@ from pseudopost.asymptotics import (
     information,
     pseudo_mle,
 )
-from pseudopost.audit import epsilon_lower_bound
+from pseudopost.audit import epsilon_lower_bound, epsilon_lower_bound_one_run
 from pseudopost.calibration import (
     Calibration,
     calibrate_reweighting,
     match_scalar_weight,
 )
+from pseudopost.censoring import Censored, censored
 from pseudopost.convergence import ConvergenceWarning
 from pseudopost.counts import NegativeBinomialSynthesizer, PoissonSynthesizer
 from pseudopost.deletion import deletion_loss, expected_bounds, privacy_loss
@@ -55,6 +56,7 @@ from pseudopost.weights import (
 
 __all__ = [
     "Calibration",
+    "Censored",
     "Combined",
     "ConvergenceWarning",
     "Coverage",
@@ -75,6 +77,7 @@ __all__ = [
     "bootstrap_interval",
     "cache",
     "calibrate_reweighting",
+    "censored",
     "combine_partially_synthetic",
     "count_weights",
     "coverage",
@@ -84,6 +87,7 @@ __all__ = [
     "ecdf_distance",
     "epsilon",
     "epsilon_lower_bound",
+    "epsilon_lower_bound_one_run",
     "expected_bounds",
     "identification_risk",
     "information",

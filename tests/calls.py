@@ -122,6 +122,13 @@ CALLS = {
         "delta": 0.01,
         "confidence": 0.9,
     },
+    "epsilon_lower_bound_one_run": {
+        "correct": 19,
+        "guesses": 20,
+        "canaries": 24,
+        "delta": 0.001,
+        "confidence": 0.9,
+    },
     "expected_bounds": {"log_likelihood": DRAWS, "size": 2},
     "privacy_loss": {"change": DRAWS},
     "identification_risk": {"y": Y, "synthetic": FILES, **BALL, **PATTERNS, "alone": 0},

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy import optimize, stats
+from scipy.special import logsumexp
 
 import pseudopost as pp
 
@@ -353,3 +354,108 @@ def numbers_of_between(table):
         for column in table
     }
     return found | {"least-ratio": (table["stated"] / table["largest loss"]).min()}
+
+
+# One run with many canaries
+
+
+def strange_households(households, m, rng):
+    """Canaries: the rich and the losses, half each, with predictors of real records.
+
+    Parameters
+    ----------
+    households : DataFrame
+        With a column ``income``.
+    m : int
+        Even.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    DataFrame, shape (m, ...)
+        The first half have half a million to fifty millions, the others lose 5,000 to
+        9,999 dollars; both are spread evenly on the log scale of the model.
+    """
+    found = households.iloc[rng.integers(len(households), size=m)].copy()
+    rich = np.geomspace(5e5, 5e7, m // 2)
+    losses = np.geomspace(1, 5000, m // 2) - 10_000
+    found["income"] = np.r_[rich, losses].round()
+    return found
+
+
+def weights_in_run(y, codes, there, order):
+    """Record weights of the file that is there, and 0 for who is not.
+
+    Parameters
+    ----------
+    y, codes : ndarray, shape (n,)
+        Incomes and patterns.
+    there : ndarray of bool, shape (n,)
+    order : int
+        0 for weights of 1, 1 for marginal and 2 for pairwise weights of P2.
+    """
+    found = there.astype(float)
+    if order:
+        found[there] = pp.pairwise_weights(
+            y[there],
+            None,
+            patterns=codes[there],
+            radius=0.2,
+            order=order,
+            ball="signed",
+            alone=1.0,
+        )
+    return found
+
+
+def weights_if_there(y, codes, households, canaries, order):
+    """Weight that each canary would have in the file without any other canary.
+
+    Parameters
+    ----------
+    y, codes : ndarray, shape (n,)
+    households : ndarray of bool, shape (n,)
+    canaries : ndarray of int, shape (m,)
+        Places.
+    order : int
+        As of :func:`weights_in_run`.
+    """
+    found = []
+    for canary in canaries:
+        there = (households & (codes == codes[canary])) | (np.arange(len(y)) == canary)
+        found.append(weights_in_run(y, codes, there, order)[canary])
+    return np.array(found)
+
+
+def scores(ours, hers, weights):
+    """Log ratio of each draw with a canary and without it, shape (S, m).
+
+    Parameters
+    ----------
+    ours : ndarray, shape (S, m)
+        Log-likelihood of the canaries at draws of the run.
+    hers : ndarray, shape (S', m)
+        The same at draws of a run in which none of them was.
+    weights : ndarray, shape (m,)
+    """
+    constant = logsumexp(weights * hers, axis=0) - np.log(len(hers))
+    return weights * ours - constant
+
+
+def guesses(score, coins, share=0.5):
+    """Say "in" for the highest scores and "out" for the lowest, and count.
+
+    Parameters
+    ----------
+    score : ndarray, shape (m,)
+    coins : ndarray of bool, shape (m,)
+    share : float
+        Of the canaries for which something is said, half of them "in".
+
+    Returns
+    -------
+    correct, guesses : int
+    """
+    each = int(share * len(score) / 2)
+    order = np.argsort(score, kind="stable")
+    return int(coins[order[-each:]].sum() + (~coins[order[:each]]).sum()), 2 * each

@@ -368,9 +368,8 @@ def claims_of_censoring(bound, cap, distance):
         "P3-Claim34": (
             f"bound {bound:.1f}; distance {distance['censored']:.1f}, "
             f"LW {distance['LW']:.1f}",
-            distance["censored"] > distance["LW"],
-        ),
-        "P3-Fut3": ("as P3-Claim34", bound <= cap),
+            bound <= cap and distance["censored"] > distance["LW"],
+        )
     }
 
 

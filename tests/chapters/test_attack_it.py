@@ -165,3 +165,59 @@ def test_advantage_at_zero_is_the_advantage_where_ratios_are_exact(pairs):
         ratios = [pair.log_ratio(pair.quantiles(which)) for which in (0, 1)]
         expected = chapter.advantage(*ratios)
         assert chapter.advantage_at_zero(*ratios) == pytest.approx(expected, abs=1e-3)
+
+
+def test_canaries_are_rich_or_in_debt_and_have_real_predictors():
+    households = pp.datasets.consumer_expenditure(500, random_seed=1)
+    found = chapter.strange_households(households, 40, np.random.default_rng(1))
+    assert found["income"].iloc[:20].between(5e5, 5e7).all()
+    assert found["income"].iloc[20:].between(-9_999, -5_000).all()
+    there = {tuple(row) for row in households.drop(columns="income").to_numpy()}
+    assert all(tuple(row) in there for row in found.drop(columns="income").to_numpy())
+
+
+def test_weights_of_a_run_are_those_of_the_file_that_is_there():
+    rng = np.random.default_rng(3)
+    y, codes = rng.lognormal(10, 1, 60), rng.integers(3, size=60)
+    there = rng.random(60) < 0.7
+    found = chapter.weights_in_run(y, codes, there, 2)
+    settings = {"radius": 0.2, "order": 2, "ball": "signed", "alone": 1.0}
+    expected = pp.pairwise_weights(y[there], None, patterns=codes[there], **settings)
+    np.testing.assert_allclose(found[there], expected)
+    assert (found[~there] == 0).all()
+    assert (chapter.weights_in_run(y, codes, there, 0) == there).all()
+
+
+def test_weight_of_a_canary_is_that_without_the_others():
+    rng = np.random.default_rng(4)
+    y, codes = rng.lognormal(10, 1, 60), rng.integers(3, size=60)
+    households = np.arange(60) < 50
+    found = chapter.weights_if_there(y, codes, households, np.arange(50, 60), 1)
+    for canary, weight in zip(range(50, 60), found, strict=True):
+        there = households.copy()
+        there[canary] = True
+        expected = chapter.weights_in_run(y, codes, there, 1)[canary]
+        assert weight == pytest.approx(expected)
+
+
+def test_scores_are_log_ratios_of_two_posteriors():
+    # A normal mean: without the record N(0, 1), with it, at 3, N(1.5, 1/2).
+    rng = np.random.default_rng(5)
+    without, with_it = rng.normal(0, 1, 100_000), rng.normal(1.5, 0.5**0.5, 50)
+    found = chapter.scores(
+        stats.norm.logpdf(3.0, with_it)[:, None],
+        stats.norm.logpdf(3.0, without)[:, None],
+        np.ones(1),
+    )
+    expected = stats.norm.logpdf(with_it, 1.5, 0.5**0.5) - stats.norm.logpdf(with_it)
+    np.testing.assert_allclose(found[:, 0], expected, atol=0.05)
+    nothing = chapter.scores(found, found[:9], np.zeros(1))
+    np.testing.assert_allclose(nothing, 0, atol=1e-12)
+
+
+def test_guesses_are_about_the_ends():
+    score, coins = np.arange(8.0), np.array([0, 1, 0, 1, 0, 1, 1, 0], dtype=bool)
+    # "Out" for 0 and 1, "in" for 6 and 7.
+    assert chapter.guesses(score, coins) == (2, 4)
+    assert chapter.guesses(score, coins, share=1) == (4, 8)
+    assert chapter.guesses(score, coins, share=0.25) == (1, 2)
