@@ -6,7 +6,7 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import optimize, stats
 
 import pseudopost as pp
 
@@ -192,6 +192,42 @@ def standard_errors(values, data):
             for name, design in designs.items()
         }
     )
+
+
+def negative_binomial(y, weight):
+    """Log-likelihoods of counts at their weighted maximum likelihood estimate."""
+    mu, counts = np.average(y, weights=weight), np.bincount(y, weight)
+    values = np.arange(len(counts))
+
+    def log_pmf(log_phi):
+        phi = np.exp(log_phi)
+        return stats.nbinom.logpmf(values, phi, phi / (phi + mu))
+
+    best = optimize.minimize_scalar(
+        lambda log_phi: -counts @ log_pmf(log_phi), bounds=(-5, 5), method="bounded"
+    )
+    return log_pmf(best.x)[y]
+
+
+def jackknife(data, ceiling):
+    """Standard errors of the mean under a ceiling on the product, by the jackknife.
+
+    A cluster at a time is left out, and the record weights of the others are kept, or
+    made again from an estimate without it. Bounds are log-likelihoods at the estimate.
+
+    Returns
+    -------
+    kept, remade : float
+    """
+    y, w, labels = data.y, data.w, np.unique(data.clusters)
+    every = np.minimum(1, ceiling / np.abs(w * negative_binomial(y, w)))
+    means = []
+    for label in labels:
+        rest = w * (data.clusters != label)
+        again = np.minimum(1, ceiling / np.abs(w * negative_binomial(y, rest)))
+        means.append([np.average(y, weights=rest * a) for a in (every, again)])
+    share = (len(labels) - 1) ** 2 / len(labels)
+    return np.sqrt(share * np.var(means, axis=0, ddof=1))
 
 
 def files_of(draws, n, m, rng):

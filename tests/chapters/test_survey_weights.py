@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 import survey_weights as chapter
 import xarray as xr
+from scipy import stats
 
 import pseudopost as pp
 
@@ -109,6 +110,25 @@ def test_standard_errors_are_those_of_the_weighted_mean(data):
     i = int(w.argmax())
     without = np.delete(w, i) @ np.delete(y, i) / np.delete(w, i).sum()
     assert mean - without == pytest.approx(values[i], rel=0.01)
+
+
+def test_log_likelihoods_are_those_of_the_best_parameters():
+    rng = np.random.default_rng(6)
+    y, weight = rng.negative_binomial(2, 0.1, size=300), rng.uniform(0.2, 3, size=300)
+    found = weight @ chapter.negative_binomial(y, weight)
+    mu = weight @ y / weight.sum()
+    grid = np.exp(np.linspace(-2, 3, 4001))[:, None]
+    every = stats.nbinom.logpmf(y, grid, grid / (grid + mu)) @ weight
+    assert 0 <= found - every.max() < 1e-4
+
+
+def test_jackknife_is_near_linearisation(data):
+    kept, remade = chapter.jackknife(data, 1e9)
+    expected = chapter.standard_errors(chapter.influence(data.y, data.w), data)
+    assert kept == remade
+    assert kept == pytest.approx(expected["clusters"], rel=0.02)
+    kept, remade = chapter.jackknife(data, 8)
+    assert 1 < remade / kept < 1.1
 
 
 def test_users_combine_files_by_both_rules():
