@@ -32,6 +32,7 @@ from pseudopost.mixture import MixtureSynthesizer
 from pseudopost.montecarlo import Coverage, coverage, local_to_global, replicate
 from pseudopost.privacy import epsilon, lipschitz_bounds
 from pseudopost.risk import ball_ends, identification_risk, top_code
+from pseudopost.survey import design_covariance
 from pseudopost.synthesizers import Synthesizer
 from pseudopost.utility import (
     Combined,
@@ -83,6 +84,7 @@ __all__ = [
     "coverage",
     "datasets",
     "deletion_loss",
+    "design_covariance",
     "design_matrix",
     "ecdf_distance",
     "epsilon",

@@ -15,6 +15,7 @@ from pseudopost._checks import (
     labels_of,
 )
 from pseudopost.likelihood import derivatives_of
+from pseudopost.survey import design_covariance
 
 # The search has converged when Newton's next step changes no parameter by more than
 # this (and by more than this share), and gains less than this, in nats per record.
@@ -177,7 +178,17 @@ def pseudo_mle(model, weights=None, *, mass=None, start=None, name="y"):
     return PseudoMLE(pd.Series(theta, likelihood.labels), likelihood.values(theta))
 
 
-def information(model, theta, weights=None, *, mass=None, weight_map=None, name="y"):
+def information(
+    model,
+    theta,
+    weights=None,
+    *,
+    mass=None,
+    weight_map=None,
+    clusters=None,
+    strata=None,
+    name="y",
+):
     r"""H and J, by automatic differentiation.
 
     Parameters
@@ -193,6 +204,9 @@ def information(model, theta, weights=None, *, mass=None, weight_map=None, name=
         and returns the weights that they would have as a file of their own, shape (n -
         1,). J then has the noise of the weights in it, by the jackknife; the weights
         must be a smooth function of the file, such as risks, not such as maxima.
+    clusters, strata : array-like of labels, shape (n,), optional
+        The design of the survey, as in :func:`design_covariance`, for J. Survey weights
+        belong in the likelihood of the model. By default records are independent.
     name : str
         The name given to :func:`~pseudopost.weighted_likelihood`.
 
@@ -213,7 +227,8 @@ def information(model, theta, weights=None, *, mass=None, weight_map=None, name=
     m_i \alpha_i^2 \dot\ell_\theta(x_i) \dot\ell_\theta(x_i)^T`: the weights count as
     fixed, even if the file made them. With `weight_map`, J is the covariance of the
     pseudo-values :math:`n g - (n - 1) g_{(i)}`, where g is the mean weighted score and
-    :math:`g_{(i)}` that of the file without record i.
+    :math:`g_{(i)}` that of the file without record i. With a design, J is
+    :func:`design_covariance` of these, or of the weighted scores, divided by n.
 
     References
     ----------
@@ -236,7 +251,13 @@ def information(model, theta, weights=None, *, mass=None, weight_map=None, name=
     """
     if mass is not None and weight_map is not None:
         raise ValueError("weight_map is for a file of records; leave out mass")
+    by_design = clusters is not None or strata is not None
+    if mass is not None and by_design:
+        raise ValueError("clusters and strata are for a file; leave out mass")
     likelihood = derivatives_of(model, name)
+    records = getattr(model, "index", None)
+    clusters = aligned(clusters, "clusters", records, "y")
+    strata = aligned(strata, "strata", records, "y")
     weights, mass = likelihood.measure(*_in_order(model, weights, mass))
     theta = likelihood.point(theta, "theta")
     labels = likelihood.labels
@@ -244,22 +265,30 @@ def information(model, theta, weights=None, *, mass=None, weight_map=None, name=
     scores = likelihood.scores(theta, mass)
     with np.errstate(over="ignore", invalid="ignore"):
         if weight_map is None:
-            scores = weights[:, None] * scores
-            J = scores.T @ (mass[:, None] * scores)
+            noise = weights[:, None] * scores
         else:
-            J = _jackknife(scores, weights, weight_map)
+            noise = _jackknife(scores, weights, weight_map)
+        if by_design:
+            J = design_covariance(noise, clusters, strata) / len(noise)
+        elif weight_map is None:
+            J = noise.T @ (mass[:, None] * noise)
+        else:
+            J = np.atleast_2d(np.cov(noise, rowvar=False, bias=True))
     check_finite([H, J], "theta", "H or J")
     return Information(
         pd.DataFrame((H + H.T) / 2, labels, labels), pd.DataFrame(J, labels, labels)
     )
 
 
-def adjust_draws(model, fit, weights, *, weight_map=None, name="y"):
+def adjust_draws(
+    model, fit, weights, *, weight_map=None, clusters=None, strata=None, name="y"
+):
     r"""Rescale posterior draws so that their covariance is the sandwich.
 
     Credible intervals of the result cover :math:`\theta^*` as often as they promise, in
-    large files, if J is right: where the file made the weights, only with `weight_map`.
-    They do not cover the true parameter where weights move :math:`\theta^*` away.
+    large files, if J is right: where the file made the weights, only with `weight_map`,
+    and where it was drawn in clusters, only with `clusters`. They do not cover the true
+    parameter where weights move :math:`\theta^*` away.
 
     Parameters
     ----------
@@ -271,6 +300,8 @@ def adjust_draws(model, fit, weights, *, weight_map=None, name="y"):
         Record weights in [0, 1], those of `fit`.
     weight_map : callable, optional
         As in :func:`information`; wanted wherever the file made the weights.
+    clusters, strata : array-like of labels, shape (n,), optional
+        As in :func:`information`; wanted wherever records were drawn together.
     name : str
         The name given to :func:`~pseudopost.weighted_likelihood`.
 
@@ -328,7 +359,13 @@ def adjust_draws(model, fit, weights, *, weight_map=None, name="y"):
         raise ValueError(f"fit must have more draws than the {d} parameters; got {S}")
     centre = draws.mean(axis=0)
     sandwich = information(
-        model, centre, weights, weight_map=weight_map, name=name
+        model,
+        centre,
+        weights,
+        weight_map=weight_map,
+        clusters=clusters,
+        strata=strata,
+        name=name,
     ).sandwich
     present = np.linalg.cholesky(np.atleast_2d(np.cov(draws, rowvar=False)))
     target = np.linalg.cholesky(sandwich / np.size(weights))
@@ -363,6 +400,7 @@ def _inverse(matrix):
 
 
 def _jackknife(scores, weights, weight_map):
+    """Pseudo-values of the mean weighted score, shape (n, d)."""
     n = len(weights)
     total = weights @ scores
     values = np.empty_like(scores)
@@ -372,4 +410,4 @@ def _jackknife(scores, weights, weight_map):
             weight_map(kept), "weight_map(...)", length=n - 1, low=0, high=1
         )
         values[i] = total - without @ scores[kept]
-    return np.atleast_2d(np.cov(values, rowvar=False, bias=True))
+    return values

@@ -110,6 +110,7 @@ CALLS = {
         "shares": [0.75, 0.25],
         "random_seed": 1,
     },
+    "design_covariance": {"values": RATIOS, "clusters": list("uuvvww")},
     "design_matrix": {"X": [[x] for x in Y], "n": 6},
     "ecdf_distance": {"y": Y, "synthetic": FILES},
     "epsilon": {"bounds": Y},
@@ -258,6 +259,8 @@ KINDS = {
 KIND_OF_NAME = {
     "random_seed": "seed",
     "patterns": None,  # labels
+    "clusters": None,
+    "strata": None,
     "interval": "array",
     "reference": "array",
     "n_jobs": None,  # joblib's
