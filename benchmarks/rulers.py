@@ -1,6 +1,6 @@
 """Two packages that measure the privacy of synthetic files, on releases of the book.
 
-anonymeter and SDMetrics ask for older versions of NumPy and pandas than the book has, so
+anonymeter and SDMetrics ask for older versions of NumPy and pandas than the book's, so
 they are in a folder of their own; CONTENTS of `data/README.md` say how it was made.
 """
 
@@ -23,7 +23,7 @@ ROWS = 300  # whose distances are computed
 
 
 def releases_of(n, components, tune, draws, files):
-    """The stand-in, a file of other people, and the releases: (files, n) each."""
+    """Make the stand-in, a file of other people, and the releases, (files, n) each."""
     from companion import Study
     from other_rulers import controls
 
@@ -79,11 +79,7 @@ def anonymeter(data, released, others, attacks, seed):
         "linkability, income": with_income,
         "inference of income": infer,
     }
-    values = {f"anonymeter: {name}": e.risk().value for name, e in found.items()}
-    rates = infer.results()
-    values["anonymeter: inference of income, attack"] = rates.attack_rate.value
-    values["anonymeter: inference of income, control"] = rates.control_rate.value
-    return values
+    return {f"anonymeter: {name}": e.risk().value for name, e in found.items()}
 
 
 def sdmetrics(data, released, others, seed):
@@ -120,14 +116,15 @@ def sdmetrics(data, released, others, seed):
             data, some, **alike
         )["score"],
         "SDMetrics: DCROverfittingProtection": (
-            DCROverfittingProtection.compute_breakdown(
-                data, some, others, **alike
-            )["score"]
+            DCROverfittingProtection.compute_breakdown(data, some, others, **alike)[
+                "score"
+            ]
         ),
     }
 
 
 def main():
+    """Measure every release, and store what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=6208)
     parser.add_argument("--components", type=int, default=10)

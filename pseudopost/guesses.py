@@ -8,7 +8,7 @@ from pseudopost.deletion import log_losses
 
 
 def guess_evidence(change, log_release=None):
-    r"""How much more likely a release is under each guess of a value than under another.
+    r"""Compare how likely a release is under guesses of a value and under the truth.
 
     The intruder knows every record but one value, the model, and the rule for the
     weights. Under a guess of the value she knows the whole file, and so its pseudo

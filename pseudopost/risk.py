@@ -322,7 +322,7 @@ class MatchRates(NamedTuple):
 
 
 def match_rates(y, synthetic, radius=0.2, patterns=None, ball="absolute"):
-    r"""Expected, true and false matches of an intruder with the papers' knowledge.
+    r"""Count the matches of an intruder with the papers' knowledge, right and wrong.
 
     She looks for the released rows that have a record's pattern and a value in its
     ball, as in :func:`identification_risk`, and matches the record with one of them.

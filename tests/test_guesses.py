@@ -85,13 +85,13 @@ def test_constants_of_files_do_not_matter(poisson):
     log_release = np.random.default_rng(1).normal(size=(2, 2000))
     one = pp.guess_evidence(change, log_release)
     np.testing.assert_allclose(
-        pp.guess_evidence(change, log_release + [[500], [-900]]), one, atol=1e-9
+        pp.guess_evidence(change, log_release + np.array([[500], [-900]])),
+        one,
+        atol=1e-9,
     )
     # A single file may come as a vector; one that says nothing of the draws, nothing.
     np.testing.assert_allclose(pp.guess_evidence(change, log_release[0]), one[:1])
-    np.testing.assert_allclose(
-        pp.guess_evidence(change, np.zeros(2000)), 0, atol=0.01
-    )
+    np.testing.assert_allclose(pp.guess_evidence(change, np.zeros(2000)), 0, atol=0.01)
 
 
 def test_probabilities_by_hand():

@@ -212,9 +212,7 @@ def learned_of_count(model, target, kind, repeats, rng, m=20):
         points, files = model.files(posteriors[own], m, rng)
         evidence = {
             "draws": of_draws[points],
-            "files": exact_evidence(
-                posteriors, own, log_release(files, model.table)
-            ),
+            "files": exact_evidence(posteriors, own, log_release(files, model.table)),
         }
         row = {}
         for what, values in evidence.items():
@@ -287,11 +285,11 @@ def riskiest_of_files(seeds, step, points, repeats, rng):
 def as_arrays(fit, thin=1):
     """Parameters of a mixture, draw after draw: pi, beta and sigma."""
     kept = fit["posterior"].to_dataset().isel(draw=slice(None, None, thin))
-    stacked = kept.stack(s=("chain", "draw"))
-    return [
-        stacked[name].transpose("s", "component", ...).to_numpy()
-        for name in ("pi", "beta", "sigma")
-    ]
+    found = []
+    for name in ("pi", "beta", "sigma"):
+        values = kept[name].transpose("chain", "draw", "component", ...).to_numpy()
+        found.append(values.reshape(-1, *values.shape[2:]))
+    return found
 
 
 def log_normal(value, mean, sd):
@@ -325,9 +323,7 @@ class Household:
             log_pi = np.log(pi)
         self.mean, self.log_pi = beta @ model.X[i], log_pi
         self._truth = log_normal(model.log_y[i], self.mean, self.sigma)
-        self._guesses = log_normal(
-            t[:, None], self.mean[:, None], self.sigma[:, None]
-        )
+        self._guesses = log_normal(t[:, None], self.mean[:, None], self.sigma[:, None])
         self.at_truth = logsumexp(log_pi + self._truth, axis=1)
         self.log_density = logsumexp(log_pi[:, None] + self._guesses, axis=2)
 
@@ -508,8 +504,14 @@ def means_and_errors(values):
     values : DataFrame
         Columns ``release``, ``file``, ``ruler`` and ``value``.
     """
-    grouped = values.groupby(["ruler", "release"], sort=False)["value"]
-    return grouped.mean().unstack(), grouped.sem().fillna(0).unstack()
+
+    def table(how):
+        found = values.pivot_table(
+            "value", "ruler", "release", how, sort=False, dropna=False
+        )
+        return found.fillna(0)
+
+    return table("mean"), table("sem")
 
 
 def scaled(mean, error, worst="Confidential", best="Permuted"):
@@ -622,12 +624,12 @@ def show_rulers(mean, error):
         "Marginal": (COLOURS["Marginal"], "v"),
         "Pairwise": (COLOURS["Pairwise"], "^"),
     }
-    _, ax = plt.subplots(figsize=(9, 5), layout="constrained")
+    _, ax = plt.subplots(figsize=(9, 6.5), layout="constrained")
     places = np.arange(len(mean))[::-1]
     for k, (name, (colour, marker)) in enumerate(names.items()):
         ax.errorbar(
             mean[name],
-            places + 0.1 * (2.5 - k),
+            places + 0.13 * (2.5 - k),
             xerr=2 * error[name],
             fmt=marker,
             color=colour,
@@ -739,4 +741,25 @@ def numbers_of_matching(matches):
         "expected-Marginal": 100 * mean.loc["Marginal", "expected"],
         "false-Unweighted": 100 * mean.loc["Unweighted", "false"],
         "false-Permuted": 100 * mean.loc["Permuted", "false"],
+    }
+
+
+def numbers_of_packages(raw, mean):
+    """Scores of the packages as they come, and the exact attack on its own scale."""
+    infer = raw.loc["anonymeter: inference of income"]
+    single = raw.loc["anonymeter: singling out"]
+    base = raw.loc["SDMetrics: DCRBaselineProtection"]
+    disclosure = raw.loc["SDMetrics: DisclosureProtection"]
+    found = {f"infer-{name}": value for name, value in infer.items()}
+    attack = mean.loc["exact attack", ["Unweighted", "Marginal", "Pairwise"]]
+    found |= {f"attack-{name}": value for name, value in attack.items()}
+    names = "Confidential", "Permuted", "Marginal"
+    found |= {f"dp-{name}": disclosure[name] for name in names}
+    return found | {
+        "single-Permuted": single["Permuted"],
+        "single-least": single.min(),
+        "over-Permuted": raw.loc["SDMetrics: DCROverfittingProtection", "Permuted"],
+        "base-most": base.max(),
+        "base-Confidential": base["Confidential"],
+        "link-most": raw.loc["anonymeter: linkability, predictors"].max(),
     }
