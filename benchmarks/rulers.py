@@ -130,7 +130,7 @@ def main():
     parser.add_argument("--components", type=int, default=10)
     parser.add_argument("--tune", type=int, default=200)
     parser.add_argument("--draws", type=int, default=400)
-    parser.add_argument("--files", type=int, default=3)
+    parser.add_argument("--files", type=int, default=2)
     parser.add_argument("--attacks", type=int, default=500)
     parser.add_argument("--out", default=ROOT / "data" / "rulers.csv")
     given = parser.parse_args()

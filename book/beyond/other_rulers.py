@@ -761,5 +761,7 @@ def numbers_of_packages(raw, mean):
         "over-Permuted": raw.loc["SDMetrics: DCROverfittingProtection", "Permuted"],
         "base-most": base.max(),
         "base-Confidential": base["Confidential"],
+        "link-Confidential": raw.loc["anonymeter: linkability, income", "Confidential"],
+        "link-Noisy": raw.loc["anonymeter: linkability, income", "Noisy"],
         "link-most": raw.loc["anonymeter: linkability, predictors"].max(),
     }
