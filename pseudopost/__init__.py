@@ -27,11 +27,18 @@ from pseudopost.counts import NegativeBinomialSynthesizer, PoissonSynthesizer
 from pseudopost.deletion import deletion_loss, expected_bounds, privacy_loss
 from pseudopost.design import Design, design_matrix
 from pseudopost.divergence import affinity, renyi_divergence
+from pseudopost.guesses import guess_evidence, guess_probabilities
 from pseudopost.likelihood import pointwise_log_likelihood, weighted_likelihood
 from pseudopost.mixture import MixtureSynthesizer
 from pseudopost.montecarlo import Coverage, coverage, local_to_global, replicate
 from pseudopost.privacy import epsilon, lipschitz_bounds
-from pseudopost.risk import ball_ends, identification_risk, top_code
+from pseudopost.risk import (
+    MatchRates,
+    ball_ends,
+    identification_risk,
+    match_rates,
+    top_code,
+)
 from pseudopost.survey import design_covariance
 from pseudopost.synthesizers import Synthesizer
 from pseudopost.utility import (
@@ -65,6 +72,7 @@ __all__ = [
     "ECDFDistance",
     "Information",
     "Interval",
+    "MatchRates",
     "MixtureSynthesizer",
     "NegativeBinomialSynthesizer",
     "PoissonSynthesizer",
@@ -91,6 +99,8 @@ __all__ = [
     "epsilon_lower_bound",
     "epsilon_lower_bound_one_run",
     "expected_bounds",
+    "guess_evidence",
+    "guess_probabilities",
     "identification_risk",
     "information",
     "interval_overlap",
@@ -98,6 +108,7 @@ __all__ = [
     "lipschitz_weights",
     "local_to_global",
     "marginal_weights",
+    "match_rates",
     "match_scalar_weight",
     "pairwise_weights",
     "plots",

@@ -231,8 +231,8 @@ def _finite_rows(log_likelihood):
     return rows, labels
 
 
-def _loss(change, name):
-    """Privacy losses from changes that come from the argument of a name."""
+def log_losses(change, name):
+    """Privacy losses at all draws, shape (S, R), and k-hat, from a finite argument."""
     S, R = change.shape
     if S < MIN_DRAWS:
         raise ValueError(f"{name} must have at least {MIN_DRAWS} draws; got {S}")
@@ -256,7 +256,12 @@ def _loss(change, name):
         k_hat[np.isnan(k_hat)] = np.inf
         lowest = smoothed.transpose("draw", "neighbour").to_numpy()[least]
         log_mean[moves] = change[:, moves][least] - lowest - np.log(S)
-    loss = log_mean - change
+    return log_mean - change, k_hat
+
+
+def _loss(change, name):
+    """Privacy losses from changes that come from the argument of a name."""
+    loss, k_hat = log_losses(change, name)
     with np.errstate(over="ignore"):
         mean = loss.mean(axis=0)
     check_finite(mean, name, "a mean loss")

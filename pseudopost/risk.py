@@ -296,6 +296,100 @@ def _cells(codes, categories, m):
     return codes, released
 
 
+class MatchRates(NamedTuple):
+    """What :func:`match_rates` returns: the intruder who matches, over all records.
+
+    Attributes
+    ----------
+    expected : ndarray, shape (m,)
+        Expected match risk: the expected number of right matches, if each target is
+        matched with one of the rows that fit, at random.
+    true_rate : ndarray, shape (m,)
+        Share of all records with a single row that fits, which is their own.
+    false_rate : ndarray, shape (m,)
+        Of the records with a single row that fits, the share for which it is another's;
+        0 if there are none.
+
+    References
+    ----------
+    Reiter and Mitra (2009), as of :func:`match_rates`.
+    Book: :ref:`other-rulers`.
+    """
+
+    expected: np.ndarray
+    true_rate: np.ndarray
+    false_rate: np.ndarray
+
+
+def match_rates(y, synthetic, radius=0.2, patterns=None, ball="absolute"):
+    r"""Count the matches of an intruder with the papers' knowledge, right and wrong.
+
+    She looks for the released rows that have a record's pattern and a value in its
+    ball, as in :func:`identification_risk`, and matches the record with one of them.
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+        Confidential values on the released scale.
+    synthetic : array-like, shape (m, n) or (n,)
+        Released values, record by record.
+    radius : float
+        r, above 0, a share of the record's value.
+    patterns : array-like, shape (n,) or (n, columns), optional
+        As in :func:`identification_risk`.
+    ball : {"absolute", "signed"}
+        As in :func:`identification_risk`.
+
+    Returns
+    -------
+    MatchRates
+        Of each data set. With :math:`c_i` rows that fit record i, and :math:`T_i = 1`
+        if its own is one of them: :math:`\sum_i T_i / c_i`, the share of records with
+        :math:`c_i T_i = 1`, and of those with :math:`c_i = 1` the share with
+        :math:`T_i = 0`.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing or not finite, lengths differ, or the radius is not
+        positive.
+
+    References
+    ----------
+    Reiter and Mitra (2009), Estimating risks of identification disclosure in partially
+    synthetic data, Journal of Privacy and Confidentiality 1(1), section 2.
+    Book: :ref:`other-rulers`.
+
+    Examples
+    --------
+    The first two rows fit the first two records. The third record has a row of its own,
+    and the fourth has none:
+
+    >>> import pseudopost as pp
+    >>> rates = pp.match_rates([10, 11, 50, 90], [11, 10, 50, 70])
+    >>> rates.expected, rates.true_rate, rates.false_rate
+    (array([2.]), array([0.25]), array([0.]))
+    """
+    released, labels, other = _released(synthetic, labels_of(y))
+    y = as_vector(y, "y")
+    column = _number(y, _as_data_sets(released, len(y)), radius, ball)
+    codes = pattern_codes(aligned(patterns, "patterns", labels, other), len(y))
+    # Complex numbers sort by their real part first: one pattern after the other.
+    low, high = codes + 1j * column.low, codes + 1j * column.high
+    fit = np.empty(column.close.shape)
+    for row, values in zip(fit, column.released, strict=True):
+        ordered = np.sort(codes + 1j * values)
+        row[:] = np.searchsorted(ordered, high, "right")
+        row -= np.searchsorted(ordered, low, "left")
+    single = (fit == 1).sum(axis=1)
+    right = ((fit == 1) & column.close).sum(axis=1)
+    return MatchRates(
+        (column.close / np.maximum(fit, 1)).sum(axis=1),
+        right / len(y),
+        (single - right) / np.maximum(single, 1),
+    )
+
+
 def ball_ends(y, radius=0.2, ball="absolute"):
     """Return the lower and the upper end of each record's ball, both in the ball.
 

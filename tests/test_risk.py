@@ -1030,3 +1030,36 @@ def test_alone_errors_when_no_record_is(alone):
     text = f"alone must be a finite number in [0, 1]; got {alone!r}"
     with pytest.raises(ValueError, match=message(text)):
         pp.identification_risk([1, 2], [1, 2], alone=alone)
+
+
+def test_match_rates_are_those_of_a_plain_count():
+    rng = np.random.default_rng(3)
+    y = rng.lognormal(3, 1, size=80) * rng.choice([1, 1, -1], size=80)
+    z = np.concatenate([y[None], rng.lognormal(3, 1, size=(2, 80))])
+    codes = rng.integers(12, size=80)
+    for ball in ("absolute", "signed"):
+        found = pp.match_rates(y, z, 0.3, codes, ball)
+        low, high = pp.ball_ends(y, 0.3, ball)
+        for file, *of_file in zip(z, *found, strict=True):
+            expected, true, false, single = 0, 0, 0, 0
+            for i in range(80):
+                fits = [
+                    h
+                    for h in range(80)
+                    if codes[h] == codes[i] and low[i] <= file[h] <= high[i]
+                ]
+                expected += 1 / len(fits) if i in fits else 0
+                single += len(fits) == 1
+                true += fits == [i]
+                false += len(fits) == 1 and fits != [i]
+            assert of_file == pytest.approx(
+                [expected, true / 80, false / max(single, 1)]
+            )
+        assert found.false_rate[1:].max() > 0
+
+
+def test_match_rates_of_what_nobody_fits():
+    rates = pp.match_rates([10, 20], [[1, 1], [10, 20]])
+    assert rates.expected.tolist() == [0, 2]
+    assert rates.true_rate.tolist() == [0, 1]
+    assert rates.false_rate.tolist() == [0, 0]

@@ -77,6 +77,7 @@ LONG = {
     "delete-every-record",
     "attack-it",
     "survey-weights",
+    "other-rulers",
 }
 LONG_PROFILE = os.environ.get("PSEUDOPOST_LONG_PROFILE", PROFILE)
 
