@@ -32,6 +32,7 @@ from pseudopost.montecarlo import Coverage, coverage, local_to_global, replicate
 from pseudopost.privacy import epsilon, lipschitz_bounds
 from pseudopost.risk import ball_ends, identification_risk, top_code
 from pseudopost.synthesizers import Synthesizer
+from pseudopost.tracing import cheapest_weights, trace_weights
 from pseudopost.utility import (
     Combined,
     ECDFDistance,
@@ -75,6 +76,7 @@ __all__ = [
     "bootstrap_interval",
     "cache",
     "calibrate_reweighting",
+    "cheapest_weights",
     "combine_partially_synthetic",
     "count_weights",
     "coverage",
@@ -104,5 +106,6 @@ __all__ = [
     "reweight",
     "sigmoid_weights",
     "top_code",
+    "trace_weights",
     "weighted_likelihood",
 ]

@@ -76,6 +76,7 @@ LONG = {
     "two-columns",
     "delete-every-record",
     "attack-it",
+    "frontier",
 }
 LONG_PROFILE = os.environ.get("PSEUDOPOST_LONG_PROFILE", PROFILE)
 
