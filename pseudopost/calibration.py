@@ -15,7 +15,9 @@ SAMPLING = ("draws", "tune", "chains", "random_seed")
 
 
 class Calibration(NamedTuple):
-    """What searches for weights return, and :func:`cheapest_weights`.
+    """What :func:`calibrate_reweighting` and :func:`match_scalar_weight` return.
+
+    So does :func:`cheapest_weights`.
 
     Printed, it shows no record's weight.
 

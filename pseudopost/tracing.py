@@ -72,13 +72,13 @@ def trace_weights(log_likelihood, weights, candidates, measures=None, size=1000)
     --------
     >>> import numpy as np
     >>> import pseudopost as pp
-    >>> log_likelihood = np.random.default_rng(1).normal(-5, 1, size=(4000, 3))
-    >>> pp.trace_weights(log_likelihood, [1, 1, 1], [[1, 1, 1], [1, 1, 0.9]])[
-    ...     ["mean_weight", "ess"]
-    ... ].round(2)
-       mean_weight      ess
-    0         1.00  4000.00
-    1         0.97  3962.15
+    >>> log_likelihood = np.random.default_rng(1).normal(-15, 3, size=(4000, 3))
+    >>> candidates = [[1, 1, 1], [1, 1, 0.9], [0, 0, 0]]
+    >>> table = pp.trace_weights(log_likelihood, [1, 1, 1], candidates)
+    >>> table["mean_weight"].round(2).tolist()
+    [1.0, 0.97, 0.0]
+    >>> (table["k_hat"] < 0.7).tolist()
+    [True, True, False]
     """
     rows, labels = finite_rows(log_likelihood)
     S, n = rows.shape
@@ -180,20 +180,22 @@ def cheapest_weights(
 
     Examples
     --------
-    The cheapest of nine scalar weights with an epsilon of at most 5:
+    The cheapest of nine scalar weights with an epsilon of at most 8:
 
     >>> import numpy as np
     >>> import pseudopost as pp
-    >>> y = np.array([3, 4, 4, 6, 9])
+    >>> y = np.random.default_rng(1).poisson(20, size=50)
     >>> chosen = pp.cheapest_weights(
     ...     pp.PoissonSynthesizer(y),
-    ...     np.outer(np.arange(1, 10) / 10, np.ones(5)),
+    ...     np.outer(np.linspace(0.2, 1, 9), np.ones(50)),
     ...     loss=lambda z: abs(z.mean(axis=1) - y.mean()),
-    ...     limit=5,
+    ...     limit=8,
     ...     random_seed=1,
     ... )
-    >>> bool(chosen.path["found"][chosen.constant] <= 5)
+    >>> bool(chosen.path["found"][chosen.constant] <= 8)
     True
+    >>> len(chosen.path)
+    9
     """
     y = synthesizer.y
     candidates = _as_candidates(candidates, synthesizer.index, len(y), "y")
