@@ -476,6 +476,7 @@ def show_frontiers(table, limits, measure="distance"):
         ax.minorticks_off()
     axes[0].set(yscale="log", ylabel=MEASURES[measure])
     axes[0].set_yticks([2, 3, 5, 8], ["2", "3", "5", "8"])
+    axes[0].minorticks_off()
     axes[0].legend(fontsize=8)
 
 
@@ -531,6 +532,7 @@ def show_traced(exact, traced, fitted, reached, measure="distance"):
     )
     ax.set(xlabel=RULERS["epsilon"], ylabel=MEASURES[measure], yscale="log")
     ax.set_yticks([2, 3, 5, 8], ["2", "3", "5", "8"])
+    ax.minorticks_off()
     ax.legend(fontsize=8)
 
 
@@ -624,13 +626,16 @@ def numbers_of_costs(table):
 
 def numbers_of_traced(traced, reached, fitted, off, refits):
     """How many points came from how many fits, and how far they are from the truth."""
-    sizes = off[reached].abs().to_numpy().ravel()
-    sizes = sizes[np.isfinite(sizes)]
+    easy = reached & (traced["k_hat"] < 0.3)
+    sizes, of_easy = (off[rows].abs().to_numpy().ravel() for rows in (reached, easy))
     return {
         "candidates": len(traced),
         "reached": int(reached.sum()),
         "fits": len(fitted),
         "within-two": 100 * (sizes < 2).mean(),
+        "within-two-easy": 100 * (of_easy < 2).mean(),
+        "farthest-easy": of_easy.max(),
+        "easy": int(easy.sum()),
         "farthest": sizes.max(),
         "refits": len(refits),
         "refit-farthest": refits.abs().to_numpy().max(),
@@ -653,4 +658,8 @@ def numbers_of_risk(paths):
     least = paths[~lost].groupby("fit")["factor"].min()
     found |= {f"factor-{name}": value for name, value in least.items()}
     ten = paths[~lost].groupby(["seed", "scheme"])["ten"].min().groupby("scheme").mean()
+    ends = paths[~lost & (paths["fit"] == "Vector")].groupby("seed")
+    moves = ends[["mean", "distance"]].agg(lambda part: part.iloc[-1] - part.iloc[0])
+    for name, of in moves.items():
+        found |= {f"scaled-{name}": of.mean(), f"scaled-{name}-error": of.sem()}
     return found | {f"ten-{name}": value for name, value in ten.items()}
