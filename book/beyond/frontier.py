@@ -587,16 +587,13 @@ def numbers_of_sample(table, limits):
     for name, part in table.groupby("family"):
         found[f"least-loss-{name}"] = part["loss"].min()
     full = table[(table["family"] == "Scalar") & (table["constant"] == 1)].iloc[0]
-    lw = table[(table["family"] == "LW")]
+    lw = table[table["family"] == "LW"]
     one = lw.iloc[(lw["constant"] - 1).abs().argmin()]
     return found | {
         "points": len(table),
         "full-epsilon": full["epsilon"],
         "full-loss": full["loss"],
         "full-distance": full["distance"],
-        "full-phi": full["phi"],
-        "lw-phi": one["phi"],
-        "lw-weight": one["mean weight"],
         "lw-loss": one["loss"],
     }
 
@@ -626,16 +623,13 @@ def numbers_of_costs(table):
 
 def numbers_of_traced(traced, reached, fitted, off, refits):
     """How many points came from how many fits, and how far they are from the truth."""
-    easy = reached & (traced["k_hat"] < 0.3)
-    sizes, of_easy = (off[rows].abs().to_numpy().ravel() for rows in (reached, easy))
+    sizes = off[reached].abs().to_numpy().ravel()
     return {
         "candidates": len(traced),
         "reached": int(reached.sum()),
         "fits": len(fitted),
         "within-two": 100 * (sizes < 2).mean(),
-        "within-two-easy": 100 * (of_easy < 2).mean(),
-        "farthest-easy": of_easy.max(),
-        "easy": int(easy.sum()),
+        "from-two": traced["fit"].value_counts().iloc[:2].sum(),
         "farthest": sizes.max(),
         "refits": len(refits),
         "refit-farthest": refits.abs().to_numpy().max(),
@@ -662,4 +656,9 @@ def numbers_of_risk(paths):
     moves = ends[["mean", "distance"]].agg(lambda part: part.iloc[-1] - part.iloc[0])
     for name, of in moves.items():
         found |= {f"scaled-{name}": of.mean(), f"scaled-{name}-error": of.sem()}
-    return found | {f"ten-{name}": value for name, value in ten.items()}
+    found |= {f"ten-{name}": value for name, value in ten.items()}
+    scalar = paths[~lost & (paths["scheme"] == "Scalar")]
+    ends = scalar.loc[scalar.groupby("seed")["ten"].idxmin()].set_index("seed")
+    full = paths[(paths["fit"] == "Vector") & (paths["factor"] == 1)]
+    gap = full.set_index("seed")["distance"] - ends["distance"]
+    return found | {"end": gap.mean(), "end-error": gap.sem()}

@@ -161,6 +161,8 @@ def test_same_risk_is_read_off_the_other_curve():
     assert found["risk-lost"] == 1
     assert found["factor-Vector"] == 0.8
     assert found["ten-Scalar"] == 0.5
+    assert found["end"] == pytest.approx(1 - 4)
+    assert found["scaled-mean"] == pytest.approx(-0.2)
     chapter.show_risk(paths)
     plt.close("all")
 
@@ -171,7 +173,7 @@ def test_figures_and_numbers(table):
     assert found["points"] == len(table)
     assert found["epsilon-Scalar"] >= table["distance"].min()
     chapter.show_frontiers(table, limits)
-    traced = table.assign(k_hat=0.1, ess=100.0)
+    traced = table.assign(k_hat=0.1, ess=100.0, fit=1)
     for name in chapter.MEASURES:
         traced[f"{name} error"] = 0.5
     traced["distance"] += 1
@@ -181,6 +183,7 @@ def test_figures_and_numbers(table):
     numbers = chapter.numbers_of_traced(traced, reached, [0, 1], off, off.iloc[:3])
     assert numbers["farthest"] == pytest.approx(2)
     assert numbers["fits"] == 2
+    assert numbers["from-two"] == len(table)
     assert numbers["refits"] == 3
     chapter.show_traced(table, traced, [0, 1], reached)
     plt.close("all")
