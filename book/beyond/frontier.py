@@ -661,4 +661,5 @@ def numbers_of_risk(paths):
     ends = scalar.loc[scalar.groupby("seed")["ten"].idxmin()].set_index("seed")
     full = paths[(paths["fit"] == "Vector") & (paths["factor"] == 1)]
     gap = full.set_index("seed")["distance"] - ends["distance"]
-    return found | {"end": gap.mean(), "end-error": gap.sem()}
+    found |= {"end": gap.mean(), "end-error": gap.sem()}
+    return found | {"vector-distance": full["distance"].mean()}
