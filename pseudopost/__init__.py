@@ -41,6 +41,7 @@ from pseudopost.risk import (
 )
 from pseudopost.survey import design_covariance
 from pseudopost.synthesizers import Synthesizer
+from pseudopost.tracing import cheapest_weights, trace_weights
 from pseudopost.utility import (
     Combined,
     ECDFDistance,
@@ -87,6 +88,7 @@ __all__ = [
     "cache",
     "calibrate_reweighting",
     "censored",
+    "cheapest_weights",
     "combine_partially_synthetic",
     "count_weights",
     "coverage",
@@ -121,5 +123,6 @@ __all__ = [
     "reweight",
     "sigmoid_weights",
     "top_code",
+    "trace_weights",
     "weighted_likelihood",
 ]

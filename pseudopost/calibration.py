@@ -17,12 +17,15 @@ SAMPLING = ("draws", "tune", "chains", "random_seed")
 class Calibration(NamedTuple):
     """What :func:`calibrate_reweighting` and :func:`match_scalar_weight` return.
 
+    So does :func:`cheapest_weights`.
+
     Printed, it shows no record's weight.
 
     Attributes
     ----------
     constant : float
-        What was searched for, at the best step: k, or the one weight of all records.
+        What was searched for, at the best step: k, or the one weight of all records; of
+        :func:`cheapest_weights` the row of the candidate.
     weights : ndarray, shape (n,)
         Record weights of that step.
     fit : xarray.DataTree

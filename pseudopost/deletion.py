@@ -128,7 +128,7 @@ def deletion_loss(log_likelihood, weights, recompute=None):
     >>> bool(again["largest"][2] > 1)
     True
     """
-    log_likelihood, labels = _finite_rows(log_likelihood)
+    log_likelihood, labels = finite_rows(log_likelihood)
     n = log_likelihood.shape[1]
     weights = aligned(weights, "weights", labels, "log_likelihood")
     weights = as_vector(weights, "weights", length=n, low=0, high=1)
@@ -200,7 +200,7 @@ def expected_bounds(log_likelihood, size):
     >>> bool((abs(bounds() - 7.5) < 0.3).all())
     True
     """
-    log_likelihood, _ = _finite_rows(log_likelihood)
+    log_likelihood, _ = finite_rows(log_likelihood)
     S = len(log_likelihood)
     size = as_count(size, "size", high=S)
     # Twice as many as are needed while all draws count the same.
@@ -221,7 +221,8 @@ def expected_bounds(log_likelihood, size):
     return bounds
 
 
-def _finite_rows(log_likelihood):
+def finite_rows(log_likelihood):
+    """Return what :func:`as_rows` does, or raise where it is not finite."""
     rows, labels = as_rows(log_likelihood)
     if not np.isfinite(rows).all():
         record = np.argwhere(~np.isfinite(rows))[0][1]
@@ -231,31 +232,53 @@ def _finite_rows(log_likelihood):
     return rows, labels
 
 
-def log_losses(change, name):
-    """Privacy losses at all draws, shape (S, R), and k-hat, from a finite argument."""
+def smoothed(change, name):
+    """Pareto smoothed importance ratios, from their logarithms.
+
+    Parameters
+    ----------
+    change : ndarray, shape (S, R)
+        Log ratios at S draws, of R targets.
+    name : str
+        Of the argument that they come from.
+
+    Returns
+    -------
+    log_share : ndarray, shape (S, R)
+        Logarithms of ratios that sum to 1 for each target.
+    k_hat : ndarray, shape (R,)
+    """
     S, R = change.shape
-    if S < MIN_DRAWS:
-        raise ValueError(f"{name} must have at least {MIN_DRAWS} draws; got {S}")
     highest = change.max(axis=0)
     with np.errstate(over="ignore"):
         check_finite(change.min(axis=0) - highest, name, "a difference of draws")
     k_hat = np.full(R, -np.inf)
-    log_mean = highest + np.log(np.exp(change - highest).mean(axis=0))
+    log_share = change - highest
+    log_share -= np.log(np.exp(log_share).sum(axis=0))
     # ArviZ fits a tail of this length, and refuses one of equal values.
     tail = int(3 * S**0.5) if S > 225 else S // 5
     spread = np.ptp(np.sort(change, axis=0)[-tail:], axis=0)
     moves = np.flatnonzero(spread >= np.finfo(float).tiny)
     if len(moves):
         # ArviZ takes minus the log of a ratio.
-        smoothed, k_hat[moves] = xr.DataArray(
-            -change[:, moves], dims=("draw", "neighbour")
+        found, k_hat[moves] = xr.DataArray(
+            -change[:, moves], dims=("draw", "target")
         ).azstats.psislw(dim="draw")
-        # The smallest ratio is never smoothed.
-        least = change[:, moves].argmin(axis=0), np.arange(len(moves))
+        log_share[:, moves] = found.transpose("draw", "target").to_numpy()
         # No number where one draw outweighs all.
         k_hat[np.isnan(k_hat)] = np.inf
-        lowest = smoothed.transpose("draw", "neighbour").to_numpy()[least]
-        log_mean[moves] = change[:, moves][least] - lowest - np.log(S)
+    return log_share, k_hat
+
+
+def log_losses(change, name):
+    """Privacy losses at all draws, shape (S, R), and k-hat, from a finite argument."""
+    S, R = change.shape
+    if S < MIN_DRAWS:
+        raise ValueError(f"{name} must have at least {MIN_DRAWS} draws; got {S}")
+    log_share, k_hat = smoothed(change, name)
+    # The smallest ratio is never smoothed.
+    least = change.argmin(axis=0), np.arange(R)
+    log_mean = change[least] - (log_share[least] + np.log(S))
     return log_mean - change, k_hat
 
 

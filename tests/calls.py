@@ -90,6 +90,19 @@ CALLS = {
         "k": 0.95,
         "max_steps": 1,
     },
+    "cheapest_weights": {
+        "synthesizer": POISSON,
+        "candidates": [UNIT, [0.5, 0.5, 0.75, 0.75, 1.0, 1.0]],
+        "loss": lambda z: abs(z.mean(axis=1) - 9),
+        "limit": 1000.0,
+        "risk": lambda z: np.full(len(z), 0.5),
+        "size": 4,
+        "max_fits": 1,
+        "draws": 20,
+        "tune": 20,
+        "chains": 2,
+        "random_seed": 1,
+    },
     "combine_partially_synthetic": {"estimates": Y, "variances": OTHER, "level": 0.9},
     "count_weights": {"y": Y, "radius": 0.2, **LINE},
     "coverage": {"low": [-1] * 6, "high": [101] * 6, "truth": 10},
@@ -178,6 +191,13 @@ CALLS = {
     "reweight": {"weights": UNIT, "bounds": Y, "k": 0.95},
     "sigmoid_weights": {"risk": UNIT, "c_min": 1.0, "c_max": 1.5, "slope": 0.8},
     "top_code": {"y": Y, "threshold": 10.0, "replacement": "mean"},
+    "trace_weights": {
+        "log_likelihood": DRAWS,
+        "weights": UNIT,
+        "candidates": [UNIT, [0.5, 0.5, 0.75, 0.75, 1.0, 1.0]],
+        "measures": [[draw[0], draw[5]] for draw in DRAWS],
+        "size": 2,
+    },
     "weighted_likelihood": {"name": "y", "logp": pt.zeros(6), "weights": UNIT},
     "plots.bounds_against_weights": {"weights": UNIT, "bounds": Y, "name": "LW"},
     "plots.risks_before_after": {
@@ -231,6 +251,7 @@ NO_NUMBERS = {
 COMPILES = {
     "Synthesizer.fit",
     "calibrate_reweighting",
+    "cheapest_weights",
     "local_to_global",
     "match_scalar_weight",
 }

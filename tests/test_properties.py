@@ -120,7 +120,7 @@ PANDAS_INTEGERS = ("Int8", "UInt64", "Int64", "int64[pyarrow]")
 BOOLS = ("boolean", "bool")
 # How finely values are drawn: floats of every size hold eighths exactly.
 STEPS = {"eighths": 8, "whole": 1, "truth values": 1}
-IN_UNIT = {"weights", "risk", "before", "after", "start", "theta"}
+IN_UNIT = {"candidates", "weights", "risk", "before", "after", "start", "theta"}
 SUM_TO_ONE = {"mass", "shares"}
 objects = np.vectorize(lambda value, of: of(value), otypes=[object])
 
@@ -233,6 +233,8 @@ INFINITE = {
     "combine_partially_synthetic": "(infinite if b is tiny)",
     "privacy_loss": "infinity if one outweighs all",
     "deletion_loss": "may be minus infinity or infinity",
+    "trace_weights": "minus infinity or infinity are possible",
+    "cheapest_weights": "``k_hat`` is minus infinity for a fit of its own",
 }
 
 

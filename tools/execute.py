@@ -78,6 +78,7 @@ LONG = {
     "attack-it",
     "survey-weights",
     "other-rulers",
+    "frontier",
 }
 LONG_PROFILE = os.environ.get("PSEUDOPOST_LONG_PROFILE", PROFILE)
 
