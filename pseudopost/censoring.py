@@ -6,6 +6,7 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pseudopost._checks import as_array, as_number
+from pseudopost.synthesizers import Synthesizer
 
 
 def censored(log_likelihood, epsilon, weights=1.0, reference=0.0):
@@ -67,7 +68,7 @@ def censored(log_likelihood, epsilon, weights=1.0, reference=0.0):
     return (weights * (log_likelihood - reference)).clip(-epsilon, 0.0)
 
 
-class Censored:
+class Censored(Synthesizer):
     r"""Put :func:`censored` into a synthesizer: to be inherited before its class.
 
     Parameters

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from scipy import optimize, stats
 from scipy.special import logsumexp
 
@@ -304,6 +305,43 @@ def show_between(tables):
 
 
 # Numbers for the text
+
+
+def table_of_run(scores, coins):
+    """Guesses that are right, and what they prove, by weighting, release and canaries.
+
+    Parameters
+    ----------
+    scores : dict of ndarray, shape (S, m)
+        By weighting; the first half of the canaries are rich, the others in debt.
+    coins : ndarray of bool, shape (m,)
+        Who is there.
+    """
+    m, rows = len(coins), {}
+    kinds = {"rich": np.arange(m) < m // 2, "losses": np.arange(m) >= m // 2}
+    kinds["all"] = kinds["rich"] | kinds["losses"]
+    for name, score in scores.items():
+        spaced = score[np.linspace(0, len(score) - 1, 20).astype(int)]
+        for release, total in (("a draw", spaced[0]), ("20 draws", spaced.sum(axis=0))):
+            for kind, part in kinds.items():
+                right, said = guesses(total[part], coins[part])
+                rows[name, release, kind] = {
+                    "guesses": said,
+                    "right": right,
+                    "epsilon above": pp.epsilon_lower_bound_one_run(
+                        right, said, part.sum()
+                    ),
+                }
+    return pd.DataFrame(rows).T.rename_axis(["weights", "release", "canaries"])
+
+
+def numbers_of_run(table):
+    """Right guesses and lower bounds, by weighting, release and canaries."""
+    return {
+        f"run-{name}-{release.split()[0]}-{kind}-{what.split()[0]}": value
+        for (name, release, kind), row in table.iterrows()
+        for what, value in row.items()
+    }
 
 
 def numbers_of_roc(curves, pairs):

@@ -221,3 +221,16 @@ def test_guesses_are_about_the_ends():
     assert chapter.guesses(score, coins) == (2, 4)
     assert chapter.guesses(score, coins, share=1) == (4, 8)
     assert chapter.guesses(score, coins, share=0.25) == (1, 2)
+
+
+def test_table_of_a_run_counts_by_kind():
+    coins = np.array([1, 0, 1, 0, 1, 0, 1, 0], dtype=bool)
+    # Right about the rich in every draw, always wrong about the others.
+    sign = np.r_[np.ones(4), -np.ones(4)]
+    scores = {"Unweighted": np.tile(np.where(coins, 1.0, -1.0) * sign, (40, 1))}
+    table = chapter.table_of_run(scores, coins)
+    found = table.loc["Unweighted"].loc["20 draws"]
+    assert found["guesses"].tolist() == [2, 2, 4]
+    assert found.loc[["rich", "losses"], "right"].tolist() == [2, 0]
+    assert found.loc["all", "epsilon above"] == 0
+    assert chapter.numbers_of_run(table)["run-Unweighted-20-rich-right"] == 2
