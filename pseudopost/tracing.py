@@ -175,7 +175,7 @@ def cheapest_weights(
 
     References
     ----------
-    Book: :ref:`frontier-cheapest`; :ref:`tuning-price`, for what a search on the
+    Book: :ref:`frontier-cheapest`; :ref:`the price of choosing <tuning-price>`, for what a search on the
     confidential file gives away.
 
     Examples
