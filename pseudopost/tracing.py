@@ -175,8 +175,8 @@ def cheapest_weights(
 
     References
     ----------
-    Book: :ref:`frontier-cheapest`; :ref:`the price of choosing <tuning-price>`, for what a search on the
-    confidential file gives away.
+    Book: :ref:`frontier-cheapest`; :ref:`the price of choosing <tuning-price>` has what
+    a search on the confidential file gives away.
 
     Examples
     --------
