@@ -16,10 +16,10 @@ def censored(log_likelihood, epsilon, weights=1.0, reference=0.0):
               \min\{0,\; \alpha(x) [\log p(x \mid \theta) - h(x)]\}\bigr\}
 
     If the weight :math:`\alpha` and the reference h are functions of the record alone,
-    fixed before the file is seen, an exact draw from the density proportional to
-    :math:`p(\theta) \exp \sum_i c_\theta(x_i)` is :math:`\epsilon`-private for added
-    and deleted records, whatever the file. For a record that is replaced it is :math:`2
-    \epsilon`-private.
+    fixed before the file is seen, and the prior is proper, an exact draw from the
+    density proportional to :math:`p(\theta) \exp \sum_i c_\theta(x_i)` is
+    :math:`\epsilon`-private for added and deleted records, whatever the file. For a
+    record that is replaced it is :math:`2 \epsilon`-private.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def censored(log_likelihood, epsilon, weights=1.0, reference=0.0):
         :math:`\alpha`, 0 or more, and h in nats. Without a cap the reference would
         change nothing; with it, it decides which parameters a record can tell apart.
         What is published caps to both sides, at :math:`\pm \epsilon / 2`, which is a
-        reference of :math:`-\epsilon / (2 \alpha)`.
+        reference of :math:`\epsilon / (2 \alpha)`, bar a constant.
 
     Returns
     -------

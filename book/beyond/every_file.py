@@ -10,8 +10,9 @@ import pseudopost as pp
 from companion import earner, standard_error
 
 LARGEST = 400  # of a count, for methods that add noise
+ROWS = 1000  # of a released file, whatever the confidential one has
 BIN = 10  # width of the cells of the histogram
-SPREAD = 6  # nats that a count three standard deviations off the mean can lose, or less
+SPREAD = 6  # nats that are lost well off the mean, to either side
 COLOURS = dict(
     zip(
         ["Published", "One side", "Centred", "Scaled", "Histogram", "Moments"],
@@ -165,7 +166,7 @@ def utility(grid, files, epsilons, size, rng):
     Parameters
     ----------
     grid : Grid
-    files : list of ndarray, shape (n,)
+    files : list of ndarray, shape (1000,)
     epsilons : sequence of float
     size : int
         Releases of each file, by each mechanism, at each epsilon.
@@ -185,9 +186,9 @@ def utility(grid, files, epsilons, size, rng):
             for place, y in enumerate(files):
                 counts = np.bincount(y, minlength=LARGEST + 1)
                 if mechanism in make:
-                    z = make[mechanism](counts, len(y), epsilon, size, rng)
+                    z = make[mechanism](counts, ROWS, epsilon, size, rng)
                 else:
-                    z = grid.files(log_posterior(terms, counts), len(y), size, rng)
+                    z = grid.files(log_posterior(terms, counts), ROWS, size, rng)
                 found = distances(y, z).mean()
                 rows.append(
                     {"mechanism": mechanism, "epsilon": epsilon, "file": place, **found}

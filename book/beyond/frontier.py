@@ -18,7 +18,7 @@ SCALES = np.geomspace(0.08, 1, 16)
 CEILINGS = np.array([4.5, 4.75, 5, 5.25, 5.5, 6, 6.5, 7, 8, 9, 10, 12])
 CONSTANTS = {
     "Scalar": np.geomspace(0.08, 1, 24),
-    "LW": np.linspace(0.1, 2, 20),
+    "LW": np.r_[0.02, 0.03, 0.05, np.linspace(0.1, 2, 20)],
     "LW_final": np.linspace(0.3, 1, 15),
     "CW": np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6]),
     "Ceiling": CEILINGS,
@@ -413,7 +413,7 @@ def risk_path(study, name, factors, n_datasets=20):
             if k_hat > min(1 - 1 / np.log10(S), 0.7):
                 continue
             near = study.model.resample(fit, w, random_seed=1)
-            z = study.model.synthesize(near, n_datasets, 1, allocation="weighted")
+            z = study.model.synthesize(near, n_datasets, 1)
             risk = study.risk_of(z.to_numpy())
             distance = np.abs(np.sort(np.log(z.to_numpy()), axis=1) - log_y).mean(
                 axis=1

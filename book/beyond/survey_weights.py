@@ -279,7 +279,7 @@ def share_within(ratio):
 
 
 def show_coverage(table):
-    """Coverage of 95% intervals of the mean, by correlation within clusters."""
+    """Coverage of 95% intervals of the mean, by the variance between clusters."""
     _, axes = plt.subplots(1, 3, figsize=(10, 4), layout="constrained", sharey=True)
     part = table[table["target"] == "truth"]
     for ax, (kind, title) in zip(axes, KINDS.items(), strict=True):
@@ -298,7 +298,7 @@ def show_coverage(table):
                     label=NAMES[method],
                 )
         ax.axhline(0.95, color="grey", lw=1, ls=":")
-        ax.set(xlabel="Correlation within clusters", title=title)
+        ax.set(xlabel="Variance between clusters (share)", title=title)
     own = table[(table["target"] == "own") & (table["kind"] == "product")]
     own = own[own["method"] == "design"]
     axes[2].plot(own["icc"], own["coverage"], "D--", color="black", mfc="none", ms=4)

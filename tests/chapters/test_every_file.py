@@ -144,7 +144,8 @@ def test_exceptions_are_those_of_the_definition():
 
 def test_utility_numbers_and_figures(grid):
     rng = np.random.default_rng(5)
-    table = chapter.utility(grid, [Y, Y[::-1]], (0.5, 5.0), 3, rng)
+    file = np.resize(Y, chapter.ROWS)
+    table = chapter.utility(grid, [file, file[::-1]], (0.5, 5.0), 3, rng)
     assert len(table) == 7 * 2 * 2
     numbers = chapter.numbers_of_utility(table)
     part = table[(table["mechanism"] == "Centred") & (table["epsilon"] == 0.5)]
