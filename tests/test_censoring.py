@@ -101,7 +101,7 @@ def test_wrong_arguments_are_refused(change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"epsilon": -1}, "epsilon must"),
+        ({"epsilon": 0}, "epsilon must"),
         ({"reference": [1.0, 2.0]}, r"reference must have shape \(\) or \(3,\)"),
         ({"reference": np.nan}, "reference must be finite"),
     ],
