@@ -893,7 +893,7 @@ def survey_claim(change):
     return {
         "P3-Fut1": (
             ", ".join(
-                f"{m} bound {bound[m]:+.1f}%, mean weight {rise[m]:+.2f}" for m in PAIRS
+                f"{m} bound {bound[m]:+.0f}%, mean weight {rise[m]:+.2f}" for m in PAIRS
             ),
             (bound.abs() < 10).all() and (rise > 0).all(),
         )
