@@ -60,16 +60,7 @@ def privacy_loss(change):
     >>> pp.privacy_loss([[2.0, 0.0]] * 50)["largest"].tolist()
     [0.0, 0.0]
     """
-    change = as_array(change, "change")
-    if change.ndim != 2 or 0 in change.shape:
-        raise ValueError(f"change must have shape (S, R); got {change.shape}")
-    if not np.isfinite(change).all():
-        draw, neighbour = np.argwhere(~np.isfinite(change))[0]
-        raise ValueError(
-            f"change must be finite; that of draw {draw} and neighbour {neighbour} "
-            "is not"
-        )
-    return _loss(change, "change")
+    return _loss(as_change(change, "R", "neighbour"), "change")
 
 
 def deletion_loss(log_likelihood, weights, recompute=None):
@@ -230,6 +221,19 @@ def finite_rows(log_likelihood):
             f"log_likelihood must be finite; that of record {record} is not"
         )
     return rows, labels
+
+
+def as_change(change, length, target):
+    """Check log ratios at S draws, of so many targets; a column is one target."""
+    change = as_array(change, "change")
+    if change.ndim != 2 or 0 in change.shape:
+        raise ValueError(f"change must have shape (S, {length}); got {change.shape}")
+    if not np.isfinite(change).all():
+        draw, column = np.argwhere(~np.isfinite(change))[0]
+        raise ValueError(
+            f"change must be finite; that of draw {draw} and {target} {column} is not"
+        )
+    return change
 
 
 def smoothed(change, name):

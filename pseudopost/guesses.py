@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pseudopost._checks import as_array, as_vector, check_finite
-from pseudopost.deletion import log_losses
+from pseudopost.deletion import as_change, log_losses
 
 
 def guess_evidence(change, log_release=None):
@@ -62,14 +62,7 @@ def guess_evidence(change, log_release=None):
     >>> evidence.round(1)
     array([[0.4]])
     """
-    change = as_array(change, "change")
-    if change.ndim != 2 or 0 in change.shape:
-        raise ValueError(f"change must have shape (S, G); got {change.shape}")
-    if not np.isfinite(change).all():
-        draw, guess = np.argwhere(~np.isfinite(change))[0]
-        raise ValueError(
-            f"change must be finite; that of draw {draw} and guess {guess} is not"
-        )
+    change = as_change(change, "G", "guess")
     evidence = -log_losses(change, "change")[0]
     if log_release is None:
         return evidence
