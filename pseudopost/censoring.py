@@ -41,7 +41,8 @@ def censored(log_likelihood, epsilon, weights=1.0, reference=0.0):
     Raises
     ------
     ValueError
-        If `epsilon` is not a positive number, or a weight is negative or missing.
+        If `epsilon` is not a positive number, a weight is negative, or any number is
+        missing or infinite, or one of `weights` and `reference` has another length.
 
     References
     ----------
@@ -58,14 +59,34 @@ def censored(log_likelihood, epsilon, weights=1.0, reference=0.0):
     [0.0, -0.5, -1.0]
     """
     epsilon = as_number(epsilon, "epsilon", low=0, open_low=True)
-    if not hasattr(log_likelihood, "owner"):
-        log_likelihood = as_array(log_likelihood, "log_likelihood")
-        reference = as_array(reference, "reference")
-        weights = as_array(weights, "weights")
-        if not (weights >= 0).all():
-            worst = weights[~(weights >= 0)].flat[0]
-            raise ValueError(f"weights must be 0 or more; got {worst}")
-    return (weights * (log_likelihood - reference)).clip(-epsilon, 0.0)
+    if hasattr(log_likelihood, "owner"):
+        return (weights * (log_likelihood - reference)).clip(-epsilon, 0.0)
+    log_likelihood = as_array(log_likelihood, "log_likelihood")
+    if not np.isfinite(log_likelihood).all():
+        raise ValueError("log_likelihood must be finite")
+    n = log_likelihood.shape[-1] if log_likelihood.ndim else 1
+    reference = _for_records(reference, "reference", n)
+    weights = _for_records(weights, "weights", n)
+    if (weights < 0).any():
+        raise ValueError(f"weights must be 0 or more; got {weights.min()}")
+    with np.errstate(over="ignore"):
+        terms = weights * (log_likelihood - reference)
+    if np.isnan(terms).any():
+        raise ValueError("reference must not be so far from log_likelihood")
+    return terms.clip(-epsilon, 0.0)
+
+
+def _for_records(values, name, n):
+    """Return finite numbers, one for all records or one for each of n, or raise."""
+    values = as_array(values, name)
+    if values.shape not in ((), (n,)):
+        raise ValueError(
+            f"{name} must have shape () or ({n},), one number for all records or one "
+            f"for each; got {values.shape}"
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite")
+    return values
 
 
 class Censored(Synthesizer):
@@ -109,14 +130,7 @@ class Censored(Synthesizer):
     def __init__(self, *arguments, epsilon, reference=0.0, **settings):
         super().__init__(*arguments, **settings)
         self.epsilon = as_number(epsilon, "epsilon", low=0, open_low=True)
-        self.reference = as_array(reference, "reference")
-        if self.reference.shape not in ((), (len(self.y),)):
-            raise ValueError(
-                f"reference must have shape () or ({len(self.y)},), one number for "
-                f"all records or one for each; got {self.reference.shape}"
-            )
-        if not np.isfinite(self.reference).all():
-            raise ValueError("reference must be finite")
+        self.reference = _for_records(reference, "reference", len(self.y))
 
     @override
     def record_term(self, log_likelihood, weights):

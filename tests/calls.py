@@ -39,6 +39,10 @@ def on_new_axes(plot):
     return lambda **arguments: plot(ax=Figure().add_subplot(), **arguments)
 
 
+class CensoredPoisson(pp.Censored, pp.PoissonSynthesizer):
+    pass
+
+
 Y = [2, 4, 9, 12, 20, 21]
 OTHER = [3, 4, 8, 15, 19, 30]
 UNIT = [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
@@ -89,6 +93,17 @@ CALLS = {
         "tolerance": 100.0,
         "k": 0.95,
         "max_steps": 1,
+    },
+    "Censored": {
+        "y": Y,
+        "epsilon": 0.5,
+        "reference": [-2.0, -1.75, -2.25, -2.5, -3, -2],
+    },
+    "censored": {
+        "log_likelihood": [[-3.0, -2.5, -2.25, -4.0, -9.0, -2.0], [-2.0] * 6],
+        "epsilon": 0.5,
+        "weights": UNIT,
+        "reference": [-2.0, -1.75, -2.25, -2.5, -3, -2],
     },
     "cheapest_weights": {
         "synthesizer": POISSON,
@@ -272,7 +287,7 @@ NO_NUMBER_TYPES = {
     "matplotlib.axes.Axes, optional",
 }
 KINDS = {
-    r"((DataFrame|float) or )?array-like(, shape.*)?$": "array",
+    r"((DataFrame|float) or )?array-like( or TensorVariable)?(, shape.*)?$": "array",
     r"array-like of int, shape \(n,\)$": "counts",
     r"float( or dict of float)?(, optional)?$": "number",
     r"int(, optional)?$": "whole",
@@ -340,6 +355,10 @@ def kind_of(parameter, documented_type):
     return kind
 
 
+# What is called in their place.
+BY_HAND = {"Censored": CensoredPoisson, "weighted_likelihood": weighted_likelihood}
+
+
 def call(name, **changed):
     owner, _, method = name.partition(".")
     if owner == "Synthesizer":
@@ -347,14 +366,17 @@ def call(name, **changed):
     elif owner == "plots":
         function = on_new_axes(PUBLIC[name])
     else:
-        function = {"weighted_likelihood": weighted_likelihood}.get(name, PUBLIC[name])
+        function = BY_HAND.get(name, PUBLIC[name])
     return function(**CALLS[name] | changed)
+
+
+HELD = ("y", "X", "log_y", "shape", "rate", "epsilon", "reference")
 
 
 def numbers_of(result):
     """Return every number in a result, in arrays."""
     if isinstance(result, pp.Synthesizer):
-        result = [vars(result).get(k) for k in ("y", "X", "log_y", "shape", "rate")]
+        result = [vars(result).get(k) for k in HELD]
     if isinstance(result, pp.Design):
         result = result.X
     if isinstance(result, Axes):
