@@ -323,7 +323,8 @@ def adjust_draws(
     -----
     On the unconstrained scale, a draw :math:`\theta` becomes :math:`\bar\theta + L
     C^{-1} (\theta - \bar\theta)`, with the Cholesky factors C of the covariance of
-    the draws and L of the sandwich.
+    the draws and L of the sandwich. All three look at the file again, so no epsilon of
+    the fit is one of the adjusted draws: they are for intervals, not for releases.
 
     References
     ----------

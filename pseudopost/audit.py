@@ -26,13 +26,13 @@ def epsilon_lower_bound(
     true_positives, trials_with : int
         How often the attack said "in", of all trials with the record.
     false_positives, trials_without : int
-        The same without the record. The rule of the attack must be fixed before these
-        trials are made.
+        The same without the record. The trials must be independent, each a run of its
+        own and not a draw of one chain, and the rule of the attack fixed before them.
     delta : float
         In [0, 1).
     confidence : float
         Least probability, above 0 and below 1, with which the bound does not exceed the
-        mechanism's epsilon, over repetitions of the trials.
+        mechanism's epsilon at this `delta`, over repetitions of the trials.
 
     Returns
     -------
@@ -84,7 +84,8 @@ def epsilon_lower_bound_one_run(correct, guesses, canaries, delta=0.0, confidenc
     in. If the mechanism is :math:`\epsilon`-private for added and deleted records,
     each guess is right with probability at most :math:`e^\epsilon / (1 + e^\epsilon)`
     whatever the others are, so that the number of right ones is stochastically at most
-    binomial.
+    binomial. Guesses may depend on the coins through the release alone, and the coins
+    must be independent of the random numbers of the mechanism.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ def epsilon_lower_bound_one_run(correct, guesses, canaries, delta=0.0, confidenc
 
     Notes
     -----
-    The bound is the :math:`\epsilon` at which as many right guesses have the
+    The bound is the :math:`\epsilon` at which as many right guesses or more have the
     probability 1 - `confidence`. An exception of probability :math:`\delta` a canary
     adds at most :math:`2 m \delta \max_i P(v - i \le W < v) / i`, with v right
     guesses and W binomial.

@@ -99,7 +99,8 @@ def calibrate_reweighting(
     References
     ----------
     P3, Algorithm 1.
-    Book: :ref:`re-weighting`.
+    Book: :ref:`re-weighting`; :ref:`the price of choosing <tuning-price>`: every step
+    looks at the confidential file, which no epsilon counts.
 
     Examples
     --------
@@ -188,7 +189,7 @@ def match_scalar_weight(
     References
     ----------
     P1, section 5, where the weight found is 0.455.
-    Book: :ref:`simulation-equal-risk`.
+    Book: :ref:`simulation-equal-risk`; :ref:`the price of choosing <tuning-price>`.
 
     Examples
     --------

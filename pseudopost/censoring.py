@@ -110,7 +110,8 @@ class Censored(Synthesizer):
     Notes
     -----
     The promise of :func:`censored` is for exact draws, and for weights of
-    :meth:`Synthesizer.fit` that do not depend on the file. A sampler's draws are exact
+    :meth:`Synthesizer.fit`, a reference, a prior and settings that do not depend on the
+    file. A sampler's draws are exact
     up to its error, which no promise covers.
 
     References

@@ -177,6 +177,11 @@ def expected_bounds(log_likelihood, size):
     ConvergenceWarning
         If the draws come from a fit that has not converged.
 
+    Notes
+    -----
+    The ratios are neither smoothed nor checked. :func:`privacy_loss` of minus
+    `log_likelihood`, as an array of S rows, has their ``k_hat``.
+
     References
     ----------
     P3, Algorithm 2, steps 1-2, repeated without a record.

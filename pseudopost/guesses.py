@@ -42,8 +42,8 @@ def guess_evidence(change, log_release=None):
     has ``k_hat``, which says of each guess whether one fit is enough. A file of many
     records may fit a few draws alone; the effective number of draws is that of the
     weights :math:`\exp(\text{log\_release})`, and where it is small, take the evidence
-    of the draws: no file says more of the value than the draw that it came from, if it
-    depends on the value through the draw alone.
+    of the draws: on average no file says more of the value than the draw that it came
+    from, if it depends on the value through the draw alone.
 
     References
     ----------

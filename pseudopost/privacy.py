@@ -105,6 +105,11 @@ def epsilon(bounds):
     ValueError
         If a bound is missing or negative, or finite and too large to be doubled.
 
+    Notes
+    -----
+    The number is for one draw of the parameters, for records taken out of this file,
+    and for weights that are kept. It is no guarantee of differential privacy.
+
     References
     ----------
     P3, section 1.3.

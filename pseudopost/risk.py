@@ -1,4 +1,4 @@
-"""How easily an intruder finds a record: balls, patterns and identification risk."""
+"""How isolated a record is for an intruder: balls, patterns, identification risk."""
 
 import warnings
 from collections.abc import Mapping
@@ -30,7 +30,8 @@ def identification_risk(
 ):
     r"""How isolated each record is for an intruder: the papers' identification risk.
 
-    The intruder knows a record's value and its pattern of other variables. The risk is
+    The intruder knows a record's value, its pattern of other variables, and that it is
+    in the file. The risk is
     the share of the pattern whose released value is not close, if the record's own is,
     and 0 otherwise. It is not the probability that a guess among the close ones is
     right.

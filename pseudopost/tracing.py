@@ -101,7 +101,7 @@ def trace_weights(log_likelihood, weights, candidates, measures=None, size=1000)
         # No other record can have the largest term of a draw.
         may = alpha * high >= (alpha * low).max()
         terms = (alpha[may] * absolute[:, may]).max(axis=1)
-        largest = _expected_largest(terms, share, size)
+        largest = expected_largest(terms, share, size)
         mean = share @ measures
         with np.errstate(over="ignore"):
             check_finite(2 * largest, "log_likelihood", "twice the largest")
@@ -295,9 +295,24 @@ def _as_measures(measures, S):
     return list(range(array.shape[1]) if names is None else names), array
 
 
-def _expected_largest(values, share, size):
-    """Expect the largest of `size` independent draws of values with these shares."""
-    order = np.argsort(-values)
-    none = np.clip(1 - np.cumsum(share[order]), 0, 1) ** size
+def expected_largest(values, share, size):
+    """Expect the largest of `size` independent draws, for each column of values.
+
+    Parameters
+    ----------
+    values : ndarray, shape (G, ...)
+    share : ndarray, shape (G,) or that of `values`
+        Probabilities of the G.
+    size : int
+    """
+    order = np.argsort(-values, axis=0)
+    share = np.broadcast_to(share.T, values.T.shape).T
+    falling, share = (np.take_along_axis(a, order, axis=0) for a in (values, share))
+    return largest_of_falling(falling, share, size)
+
+
+def largest_of_falling(values, share, size):
+    """Do the same for columns of falling values, with the share of each."""
+    none = np.clip(1 - np.cumsum(share, axis=0), 0, 1) ** size
     none[-1] = 0
-    return (-np.diff(none, prepend=1) * values[order]).sum()
+    return (-np.diff(none, axis=0, prepend=1) * values).sum(axis=0)

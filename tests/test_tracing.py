@@ -7,7 +7,7 @@ import xarray as xr
 from scipy import stats
 
 import pseudopost as pp
-from pseudopost.tracing import _expected_largest
+from pseudopost.tracing import expected_largest
 
 Y = np.random.default_rng(1).poisson(30, size=200)
 HALF = np.full(200, 0.5)
@@ -92,10 +92,19 @@ def test_weights_too_far_are_noticed():
 def test_expected_largest_of_a_die():
     # The largest of two throws: 161 / 36.
     faces = np.array([3.0, 1, 6, 2, 5, 4])
-    assert _expected_largest(faces, np.full(6, 1 / 6), 2) == pytest.approx(161 / 36)
-    assert _expected_largest(faces, np.full(6, 1 / 6), 1) == pytest.approx(3.5)
+    assert expected_largest(faces, np.full(6, 1 / 6), 2) == pytest.approx(161 / 36)
+    assert expected_largest(faces, np.full(6, 1 / 6), 1) == pytest.approx(3.5)
     loaded = np.where(faces == 2, 1.0, 0)
-    assert _expected_largest(faces, loaded, 5) == pytest.approx(2)
+    assert expected_largest(faces, loaded, 5) == pytest.approx(2)
+
+
+def test_expected_largest_of_columns_are_those_of_each():
+    rng = np.random.default_rng(4)
+    values, share = rng.normal(size=(9, 3)), rng.dirichlet(np.ones(9), size=3).T
+    alone = [expected_largest(v, p, 7) for v, p in zip(values.T, share.T, strict=True)]
+    np.testing.assert_allclose(expected_largest(values, share, 7), alone)
+    one = [expected_largest(v, share[:, 0], 7) for v in values.T]
+    np.testing.assert_allclose(expected_largest(values, share[:, 0], 7), one)
 
 
 def test_records_are_found_by_their_labels():

@@ -3,85 +3,12 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from scipy import stats
+from count_grid import Grid
 from scipy.special import logsumexp
 
 import pseudopost as pp
 
 COLOURS = pp.plots.PALETTE | {"kept": "#999999"}
-
-
-class Grid:
-    """Pseudo posteriors of a negative binomial model, exact but for the grid.
-
-    Parameters
-    ----------
-    values : ndarray of int, shape (V,)
-        Distinct counts. A file is how often each of them occurs.
-    log_mu, inverse_phi : ndarray
-        Parameter values.
-    size : int
-        Draws over which bounds are expected.
-
-    Attributes
-    ----------
-    log_likelihood : ndarray, shape (G, V)
-    """
-
-    def __init__(self, values, log_mu, inverse_phi, size):
-        self.values, self.size = values, size
-        self.shape = len(log_mu), len(inverse_phi)
-        log_mu, inverse_phi = (
-            a.ravel() for a in np.meshgrid(log_mu, inverse_phi, indexing="ij")
-        )
-        phi = 1 / inverse_phi
-        share = phi / (phi + np.exp(log_mu))
-        self.log_likelihood = stats.nbinom.logpmf(values, phi[:, None], share[:, None])
-        self.log_prior = log_prior(log_mu) + stats.halfcauchy.logpdf(
-            inverse_phi, scale=5
-        )
-        absolute = np.abs(self.log_likelihood)
-        self._order = np.argsort(-absolute, axis=0)
-        self._sorted = np.take_along_axis(absolute, self._order, axis=0)
-
-    def log_posterior(self, weight):
-        """Log probability of each point, given the total weight of each value."""
-        found = self.log_prior + self.log_likelihood @ weight
-        return found - logsumexp(found)
-
-    def edge(self, log_posterior):
-        """Largest probability of an edge of the grid."""
-        mass = np.exp(log_posterior).reshape(self.shape)
-        return max(mass[[0, -1]].sum(axis=1).max(), mass[:, [0, -1]].sum(axis=0).max())
-
-    def expected_bounds(self, weight):
-        """Expected largest absolute log-likelihood of each value, itself unweighted.
-
-        The draws are those under the total weight of each value.
-        """
-        mass = np.exp(self.log_posterior(weight))
-        return expected_largest(mass[self._order], self._sorted, self.size)
-
-    def expected_largest(self, loss, log_posterior):
-        """Expected largest absolute value of a function of the parameters."""
-        order = np.argsort(-np.abs(loss))
-        mass = np.exp(log_posterior)[order]
-        return expected_largest(mass[:, None], np.abs(loss)[order, None], self.size)[0]
-
-
-def expected_largest(mass, ordered, size):
-    """Expected largest of `size` draws of values in falling order, with their mass."""
-    none = np.clip(1 - np.cumsum(mass, axis=0), 0, 1) ** size
-    return (-np.diff(none, axis=0, prepend=1) * ordered).sum(axis=0)
-
-
-def log_prior(log_mu):
-    """Log density of Normal(0, s) with s ~ half-t(3, 0, 1), by quadrature."""
-    s = np.exp(np.linspace(-6, 12, 2001))
-    parts = (
-        stats.t.logpdf(s, 3) + np.log(2 * s) + stats.norm.logpdf(log_mu[:, None], 0, s)
-    )
-    return logsumexp(parts, axis=1) + np.log(np.diff(np.log(s[:2]))[0])
 
 
 def largest_of_both(grid, own, other):
@@ -122,7 +49,7 @@ def files_of_population(seeds, n, points, size):
         )
         f = grid.expected_bounds(counts)
         riskiest = f.argmax()
-        weights = of_counts(counts, f, "LW", values)
+        weights = grid.weights(counts, "LW", f)
         loss = exact_losses(grid, counts, [(riskiest, -1)], "LW").loc[0]
         ordered = np.sort(np.repeat(f, counts))
         rows[seed] = {
@@ -135,37 +62,7 @@ def files_of_population(seeds, n, points, size):
     return pd.DataFrame(rows).T.rename_axis("seed")
 
 
-def of_counts(counts, f, kind, values, ceiling=None):
-    """Weight of each distinct value in a file, 0 for those that it does not hold.
-
-    Parameters
-    ----------
-    counts : ndarray, shape (V,)
-        How often each value occurs.
-    f : ndarray, shape (V,)
-        Expected bounds without weights.
-    kind : str
-        "Unweighted", "LW", "CW" or "Ceiling".
-    values : ndarray, shape (V,)
-    ceiling : float, optional
-        In nats.
-    """
-    there = counts > 0
-    if kind == "Unweighted":
-        return there * 1.0
-    if kind == "Ceiling":
-        return there * np.minimum(1, ceiling / f)
-    weights = np.zeros(len(values))
-    if kind == "LW":
-        weights[there] = pp.lipschitz_weights(-f[None, there])
-        return weights
-    low, high = pp.ball_ends(values)
-    inside = (values >= low[:, None]) & (values <= high[:, None])
-    weights[there] = (inside @ counts / counts.sum())[there]
-    return weights
-
-
-def exact_losses(grid, counts, changes, kind, ceiling=None):
+def exact_losses(grid, counts, changes, kind):
     """Privacy loss by changing a file, with the weights recomputed and with them kept.
 
     Parameters
@@ -174,8 +71,8 @@ def exact_losses(grid, counts, changes, kind, ceiling=None):
     counts : ndarray, shape (V,)
     changes : sequence of (int, int)
         Place of a value, and -1 to take a record with it out or 1 to put one in.
-    kind, ceiling
-        As of :func:`of_counts`.
+    kind : str
+        As of :meth:`Grid.weights`.
 
     Returns
     -------
@@ -186,17 +83,13 @@ def exact_losses(grid, counts, changes, kind, ceiling=None):
         ``mean``, its mean loss with recomputed weights, and ``edge``.
     """
 
-    def weights_of(counts):
-        f = None if kind in ("Unweighted", "CW") else grid.expected_bounds(counts)
-        return of_counts(counts, f, kind, grid.values, ceiling)
-
-    weights = weights_of(counts)
+    weights = grid.weights(counts, kind)
     own = grid.log_posterior(weights * counts)
     rows = []
     for place, step in changes:
         changed = counts.astype(float)
         changed[place] += step
-        new = weights_of(changed)
+        new = grid.weights(changed, kind)
         other = grid.log_posterior(new * changed)
         weight = (weights if step < 0 else new)[place]
         kept = weights * counts

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from count_grid import Grid, within
 from scipy import stats
-from scipy.special import logsumexp
 
 import pseudopost as pp
 
@@ -40,7 +40,7 @@ class State(NamedTuple):
     lw_bounds: np.ndarray
 
 
-class File:
+class File(Grid):
     """A file of counts and its negative binomial pseudo posteriors, on a grid.
 
     Parameters
@@ -53,65 +53,28 @@ class File:
 
     Attributes
     ----------
-    values, counts : ndarray, shape (V,)
-        Distinct counts and how often each occurs.
-    log_likelihood : ndarray, shape (G, V)
+    counts : ndarray, shape (V,)
+        How often each distinct count occurs.
     measures : dict of ndarray, shape (G,)
         Losses of utility at each point of the grid.
     """
 
     def __init__(self, y, points, size=1000):
-        n, mean, self.y, self.size = len(y), y.mean(), y, size
-        self.values, self.counts = np.unique(y, return_counts=True)
+        n, mean, self.y = len(y), y.mean(), y
+        values, self.counts = np.unique(y, return_counts=True)
         inverse_phi = (y.var() - mean) / mean**2
         sd = np.sqrt((1 / mean + inverse_phi) / n), inverse_phi * np.sqrt(2 / n)
         # Wide enough for a scalar weight of 0.08 and for weights that hide the tails.
         side = np.linspace(-1, 1, points) * (0.06 + 18 * sd[0])
         ends = 0.12 * inverse_phi, 1.2 * inverse_phi + 20 * sd[1]
-        mesh = np.meshgrid(np.log(mean) + side, np.linspace(*ends, points))
-        log_mu, inverse_phi = (a.ravel() for a in mesh)
-        self.mu, self.phi = np.exp(log_mu), 1 / inverse_phi
-        self.log_prior = stats.halfcauchy.logpdf(inverse_phi, scale=5)
-        share = self.phi / (self.phi + self.mu)
-        self.log_likelihood = stats.nbinom.logpmf(
-            self.values, self.phi[:, None], share[:, None]
-        )
+        super().__init__(values, np.log(mean) + side, np.linspace(*ends, points), size)
         self.measures = measures_of(y, self.mu, self.phi)
-        self.absolute = np.abs(self.log_likelihood)
-        self._order = np.argsort(-self.absolute, axis=0)
-        self._sorted = np.take_along_axis(self.absolute, self._order, axis=0)
-
-    def log_posterior(self, totals):
-        """Log probability of each point, given the total weight of each value.
-
-        Parameters
-        ----------
-        totals : ndarray, shape (R, V)
-
-        Returns
-        -------
-        ndarray, shape (G, R)
-        """
-        found = self.log_prior[:, None] + self.log_likelihood @ totals.T
-        return found - logsumexp(found, axis=0)
-
-    def edge(self, mass):
-        """Largest probability of an edge of the grid."""
-        square = mass.reshape(2 * (round(len(mass) ** 0.5),))
-        sides = square[[0, -1]].sum(axis=1), square[:, [0, -1]].sum(axis=0)
-        return np.max(sides)
-
-    def bounds(self, totals):
-        """Expected largest absolute log-likelihood of each value, itself unweighted."""
-        mass = np.exp(self.log_posterior(totals[None])[:, 0])
-        return expected_largest(mass[self._order], self._sorted, self.size)
 
     def state(self, counts):
         """Prepare the weights of a file with these counts."""
-        f, there = self.bounds(1.0 * counts), counts > 0
-        lw = np.zeros(len(f))
-        lw[there] = pp.lipschitz_weights(-f[None, there])
-        return State(counts, f, lw, lw * self.bounds(lw * counts))
+        f = self.expected_bounds(counts)
+        lw = self.weights(counts, "LW", f)
+        return State(counts, f, lw, lw * self.expected_bounds(lw * counts))
 
     @cached_property
     def own(self):
@@ -125,7 +88,7 @@ class File:
         tried = {*places[:3], *places[-3:], *places[:: max(1, len(places) // 12)]}
         return [self.state(self.counts - (places == i)) for i in sorted(tried)]
 
-    def weights(self, state, family, constant, scale=1.0):
+    def weights_at(self, state, family, constant, scale=1.0):
         """Weight of each value, 0 where no record is left.
 
         Parameters
@@ -147,42 +110,33 @@ class File:
         elif family == "Ceiling":
             found = np.minimum(1, constant / state.f)
         else:
-            low, high = pp.ball_ends(self.values, constant)
-            inside = (self.values >= low[:, None]) & (self.values <= high[:, None])
-            found = inside @ state.counts / state.counts.sum()
+            found = within(self.values, state.counts, constant)
         return scale * found * (state.counts > 0)
 
     def point(self, family, constant, scale=1.0, loss=True):
         """Both rulers and all measures under one weighting."""
-        w = self.weights(self.own, family, constant, scale)
-        log_own = self.log_posterior((w * self.counts)[None])
-        mass = np.exp(log_own[:, 0])
+        w = self.weights_at(self.own, family, constant, scale)
+        own = self.log_posterior(w * self.counts)
+        mass = np.exp(own)
         largest = (self.absolute * w).max(axis=1)
-        row = {"epsilon": 2 * self.largest(largest[:, None], mass[:, None])[0]}
+        row = {"epsilon": 2 * self.expected_largest(largest, own)}
         if loss:
-            others = [
-                self.weights(state, family, constant, scale) * state.counts
+            totals = [
+                self.weights_at(state, family, constant, scale) * state.counts
                 for state in self.neighbours
             ]
-            log_other = self.log_posterior(np.array(others))
-            change = np.abs(log_own - log_other)
-            sides = [self.largest(change, np.exp(a)) for a in (log_own, log_other)]
+            others = self.log_posterior(np.array(totals))
+            sides = [
+                self.expected_largest(own - others, side) for side in (own, others)
+            ]
             row["loss"] = np.max(sides)
         row |= {name: mass @ values for name, values in self.measures.items()}
         row |= {"mean weight": w @ self.counts / self.counts.sum()}
         return row | {
             "mu": mass @ self.mu,
             "phi": mass @ self.phi,
-            "edge": self.edge(mass),
+            "edge": self.edge(own),
         }
-
-    def largest(self, values, mass):
-        """Expected largest of each column of values at the points, shape (G, R)."""
-        order = np.argsort(-values, axis=0)
-        mass = np.broadcast_to(mass, values.shape)
-        return expected_largest(
-            *(np.take_along_axis(a, order, axis=0) for a in (mass, values)), self.size
-        )
 
     def trace(self, every=1, loss=True):
         """Both rulers and all measures along every family, vector-scalar included.
@@ -205,7 +159,7 @@ class File:
     def candidates(self, every=1):
         """Weights of the records along every family, a row for each point."""
         record = np.searchsorted(self.values, self.y)
-        rows = [self.weights(self.own, *setting[1:]) for setting in settings(every)]
+        rows = [self.weights_at(self.own, *setting[1:]) for setting in settings(every)]
         return np.array(rows)[:, record]
 
 
@@ -227,12 +181,6 @@ def settings(every=1):
         for c in CEILINGS[::-every][::-1]
         for s in SCALES[::-every][::-1]
     ]
-
-
-def expected_largest(mass, ordered, size):
-    """Expected largest of `size` draws of values in falling order, with their mass."""
-    none = np.clip(1 - np.cumsum(mass, axis=0), 0, 1) ** size
-    return (-np.diff(none, axis=0, prepend=1) * ordered).sum(axis=0)
 
 
 def measures_of(y, mu, phi):

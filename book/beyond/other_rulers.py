@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from count_grid import Grid
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -39,8 +40,8 @@ def controls(y, codes, files, rng):
 # Counts, on a grid
 
 
-class Counts:
-    """Pseudo posteriors of the negative binomial model under every guess of a count.
+class Counts(Grid):
+    """Pseudo posteriors under every guess of a count.
 
     Parameters
     ----------
@@ -55,54 +56,17 @@ class Counts:
     ----------
     values, counts : ndarray, shape (V,)
         All counts that occur or are guessed, and how often each occurs.
-    mu, phi : ndarray, shape (P,)
-    log_likelihood : ndarray, shape (P, V)
+    table : ndarray, shape (G, 1000)
+        Log density of every count below a thousand.
     """
 
-    ceiling = None
-
     def __init__(self, y, guesses, points, size):
-        self.y, self.guesses, self.size = y, np.asarray(guesses), size
-        self.values = np.union1d(y, guesses)
-        self.counts = np.array([(y == value).sum() for value in self.values], float)
-        grid = np.linspace(4.5, 4.72, points), np.linspace(0.03, 0.13, points)
-        log_mu, inverse_phi = (a.ravel() for a in np.meshgrid(*grid, indexing="ij"))
-        self.mu, self.phi = np.exp(log_mu), 1 / inverse_phi
+        self.y, self.guesses = y, np.asarray(guesses)
+        values = np.union1d(y, guesses)
+        self.counts = np.array([(y == value).sum() for value in values], float)
+        sides = np.linspace(4.5, 4.72, points), np.linspace(0.03, 0.13, points)
+        super().__init__(values, *sides, size)
         self.table = log_densities(self.mu, self.phi)
-        self.log_likelihood = self.table[:, self.values]
-        self.log_prior = log_prior(log_mu) + stats.halfcauchy.logpdf(
-            inverse_phi, scale=5
-        )
-        absolute = np.abs(self.log_likelihood)
-        self._order = np.argsort(-absolute, axis=0)
-        self._sorted = np.take_along_axis(absolute, self._order, axis=0)
-
-    def log_posterior(self, totals):
-        """Log probability of each point under total weights, shape (..., P)."""
-        found = self.log_prior + totals @ self.log_likelihood.T
-        return found - logsumexp(found, axis=-1, keepdims=True)
-
-    def expected_bounds(self, totals):
-        """Expected largest absolute log-likelihood of each value over `size` draws."""
-        mass = np.exp(self.log_posterior(totals))[self._order]
-        none = np.clip(1 - np.cumsum(mass, axis=0), 0, 1) ** self.size
-        return (-np.diff(none, axis=0, prepend=1) * self._sorted).sum(axis=0)
-
-    def weights(self, counts, kind):
-        """Weight of each value in a file: Unweighted, LW, CW or Ceiling."""
-        there = counts > 0
-        if kind == "Unweighted":
-            return there * 1.0
-        if kind == "CW":
-            low, high = pp.ball_ends(self.values)
-            inside = (self.values >= low[:, None]) & (self.values <= high[:, None])
-            return there * (inside @ counts) / counts.sum()
-        f = self.expected_bounds(counts)
-        if kind == "Ceiling":
-            return there * np.minimum(1, self.ceiling / f)
-        found = np.zeros(len(counts))
-        found[there] = pp.lipschitz_weights(-f[None, there])
-        return found
 
     def totals(self, target, kind):
         """Weight times count of each value under each guess of one record, (G, V)."""
@@ -152,15 +116,6 @@ def log_release(files, table):
     """
     tally = np.array([np.bincount(file, minlength=1000) for file in files])
     return tally @ table.T
-
-
-def log_prior(log_mu):
-    """Log density of Normal(0, s) with s ~ half-t(3, 0, 1), by quadrature."""
-    s = np.exp(np.linspace(-6, 12, 2001))
-    parts = (
-        stats.t.logpdf(s, 3) + np.log(2 * s) + stats.norm.logpdf(log_mu[:, None], 0, s)
-    )
-    return logsumexp(parts, axis=1) + np.log(np.diff(np.log(s[:2]))[0])
 
 
 def exact_evidence(log_posteriors, own, log_release=None):
@@ -719,7 +674,8 @@ def numbers_of_households(table, lowest, highest):
         found[f"top-{name}-row-error"] = top["own row"].sem()
         low = of_two[of_two["record"] == lowest]
         found[f"low-{name}-parameters"] = low["parameters"].mean()
-    found["low-k"] = table.loc[table["record"] == lowest, "k_hat"].max()
+    for end, record in (("low", lowest), ("top", highest)):
+        found[f"{end}-k"] = table.loc[table["record"] == record, "k_hat"].max()
     found["low-before"] = low["before"].mean()
     found["top-before"] = top["before"].mean()
     return found

@@ -3,7 +3,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from count_grid import Grid
 
 import pseudopost as pp
 
@@ -13,51 +13,7 @@ COUNTS = np.array([0, 10, 20, 12, 1])
 
 @pytest.fixture(scope="module")
 def grid():
-    return chapter.Grid(
-        VALUES, np.linspace(0.5, 2.3, 61), np.linspace(0.01, 2, 71), 200
-    )
-
-
-def test_grid_has_the_posterior_of_the_package(grid):
-    y = np.repeat(VALUES, COUNTS)
-    log_posterior = grid.log_posterior(COUNTS)
-    mass = np.exp(log_posterior)
-    assert mass.sum() == pytest.approx(1)
-    model = pp.NegativeBinomialSynthesizer(y).model
-    logp = model.compile_logp(jacobian=False)
-    points = [(1.2, 0.3), (1.5, 0.1)]
-    # Up to the constant of the likelihood both are the same function.
-    found = [logp({"log_mu": m, "inverse_phi_log__": np.log(i)}) for m, i in points]
-    ours = []
-    for m, i in points:
-        likelihood = stats.nbinom.logpmf(y, 1 / i, 1 / (1 + i * np.exp(m))).sum()
-        prior = chapter.log_prior(np.array([m]))[0] + stats.halfcauchy.logpdf(
-            i, scale=5
-        )
-        ours.append(likelihood + prior)
-    assert found[0] - found[1] == pytest.approx(ours[0] - ours[1], abs=1e-3)
-
-
-def test_expected_largest_of_a_die():
-    # The largest of two throws of a die: 161 / 36.
-    faces = np.arange(6, 0, -1.0)[:, None]
-    found = chapter.expected_largest(np.full((6, 1), 1 / 6), faces, 2)
-    assert found[0] == pytest.approx(161 / 36)
-
-
-def test_weights_of_distinct_counts_are_those_of_the_package():
-    y = np.repeat(VALUES, COUNTS)
-    f = np.array([9.0, 3, 2, 2.5, 6])
-    there = COUNTS > 0
-    for kind, expected in {
-        "Unweighted": np.ones(len(y)),
-        "LW": pp.lipschitz_weights(-np.repeat(f, COUNTS)[None]),
-        "CW": pp.count_weights(y),
-        "Ceiling": np.minimum(1, 2.4 / np.repeat(f, COUNTS)),
-    }.items():
-        found = chapter.of_counts(COUNTS, f, kind, VALUES, ceiling=2.4)
-        np.testing.assert_allclose(np.repeat(found, COUNTS), expected)
-        assert (found[~there] == 0).all()
+    return Grid(VALUES, np.linspace(0.5, 2.3, 61), np.linspace(0.01, 2, 71), 200)
 
 
 def test_losses_of_deleting_and_adding_are_two_sides_of_one_pair(grid):

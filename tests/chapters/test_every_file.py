@@ -156,7 +156,8 @@ def test_utility_numbers_and_figures(grid):
     chapter.show_terms(grid, 1, (60, 100, 150), 15)
     loss = {"epsilon": [1, 2] * 2, "loss": [1.0, 2, 3, 4], "weights": list("aabb")}
     chapter.show_broken(pd.DataFrame(loss))
-    chapter.show_unfinished(pd.DataFrame({1: [0.1, 0.0], 4: [0.01, 0.0]}, index=[1, 9]))
+    deltas = {(file, reach): [0.1, 0.0] for file in "ab" for reach in (1, 4)}
+    chapter.show_unfinished(pd.DataFrame(deltas, index=[1, 9]))
     plt.close("all")
 
 

@@ -21,15 +21,15 @@ def table(file):
 
 
 def test_the_grid_has_the_posterior_of_the_model(file):
-    mass = np.exp(file.log_posterior(file.counts[None])[:, 0])
+    mass = np.exp(file.log_posterior(file.counts))
     assert mass.sum() == pytest.approx(1)
-    assert file.edge(mass) < 1e-4
+    assert file.edge(file.log_posterior(file.counts)) < 1e-4
     # Far above 0 the prior of log mu is flat, so mu is near the mean of the file.
     assert mass @ file.mu == pytest.approx(COUNTS.mean(), rel=0.02)
     sd = np.sqrt(mass @ file.mu**2 - (mass @ file.mu) ** 2)
     assert sd == pytest.approx(COUNTS.std() / np.sqrt(len(COUNTS)), rel=0.15)
     # A scalar weight of a quarter doubles it.
-    wide = np.exp(file.log_posterior(file.counts[None] / 4)[:, 0])
+    wide = np.exp(file.log_posterior(file.counts / 4))
     wider = np.sqrt(wide @ file.mu**2 - (wide @ file.mu) ** 2)
     assert wider == pytest.approx(2 * sd, rel=0.15)
 
@@ -49,9 +49,9 @@ def test_weights_by_value_are_those_of_the_package(file):
             pp.reweight(lw, np.repeat(state.lw_bounds, file.counts), 0.9),
         ),
     ):
-        found = np.repeat(file.weights(state, family, c), file.counts)
+        found = np.repeat(file.weights_at(state, family, c), file.counts)
         np.testing.assert_allclose(found, expected)
-        half = np.repeat(file.weights(state, family, c, 0.5), file.counts)
+        half = np.repeat(file.weights_at(state, family, c, 0.5), file.counts)
         np.testing.assert_allclose(half, expected / 2)
 
 
@@ -66,7 +66,7 @@ def test_candidates_are_in_the_order_of_the_records(file):
 
 def test_a_point_is_that_of_its_pseudo_posterior(file):
     row = file.point("Scalar", 0.5)
-    mass = np.exp(file.log_posterior(0.5 * file.counts[None])[:, 0])
+    mass = np.exp(file.log_posterior(0.5 * file.counts))
     assert row["mean"] == pytest.approx(mass @ np.abs(file.mu - COUNTS.mean()))
     draws = np.random.default_rng(2).choice(len(mass), size=(400, 200), p=mass)
     largest = file.absolute.max(axis=1)[draws].max(axis=1).mean()

@@ -32,40 +32,6 @@ def test_controls():
             )
 
 
-def test_grid_has_the_posterior_of_the_package(grid):
-    model = pp.NegativeBinomialSynthesizer(grid.y).model
-    logp = model.compile_logp(jacobian=False)
-    log_posterior = grid.log_posterior(grid.counts)
-    assert np.exp(log_posterior).sum() == pytest.approx(1)
-    points = [0, 100]
-    found = [
-        logp(
-            {
-                "log_mu": np.log(grid.mu[k]),
-                "inverse_phi_log__": -np.log(grid.phi[k]),
-            }
-        )
-        for k in points
-    ]
-    expected = log_posterior[points[0]] - log_posterior[points[1]]
-    assert found[0] - found[1] == pytest.approx(expected, abs=1e-3)
-
-
-def test_weights_are_those_of_the_package(grid):
-    at = np.searchsorted(grid.values, grid.y)
-    f = grid.expected_bounds(grid.counts)
-    expected = {
-        "Unweighted": np.ones(len(at)),
-        "CW": pp.count_weights(grid.y),
-        "LW": pp.lipschitz_weights(-f[at][None]),
-        "Ceiling": np.minimum(1, grid.ceiling / f[at]),
-    }
-    for kind, weights in expected.items():
-        found = grid.weights(grid.counts, kind)
-        np.testing.assert_allclose(found[at], weights)
-        assert (found[grid.counts == 0] == 0).all()
-
-
 def test_totals_under_the_truth_are_those_of_the_file(grid):
     for kind in ("CW", "LW"):
         totals = grid.totals(30, kind)
