@@ -36,7 +36,7 @@ def claims(x, found, *others):
 '''
 CELLS = [
     "import few_rules as few\nimport numpy as np\nfrom companion import claims",
-    "x = 3\nfound, other = few.Found(), 8\nfound.note = 'n'",
+    "x = 3\nfound, other = few.Found(), by_profile(1, 2)\nfound.note = 'n'",
     "%matplotlib inline\nfew.plot(x)\nother.append(3)\nfound.round(2)",
     "for k in range(2):\n    found.add(k)",
     "def run(k):\n    results[k] = k + 10",
@@ -92,6 +92,7 @@ def rules_after(tmp_path, monkeypatch):
         ("found.round(2)", "found.round(3)"),
         ("x = 3", "x = 3  # records"),
         ('"risk"', '"the risk"'),
+        ("by_profile(1, 2)", "by_profile(0, 2)"),
     ],
 )
 def test_what_decides_nothing_does_not_count(rules_after, old, new):
@@ -115,6 +116,7 @@ def test_what_decides_nothing_does_not_count(rules_after, old, new):
         ("part.scale = 7", "part.scale = 8"),
         ("other.append(3)", "other.append(4)"),
         ("note = found.note", "note = found.other"),
+        ("by_profile(1, 2)", "by_profile(1, 3)"),
     ],
 )
 def test_what_decides_a_row_counts(rules_after, old, new):

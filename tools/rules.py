@@ -107,7 +107,7 @@ class Space:
         for place, node in enumerate(body):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 continue
-            plain = without_docstrings(node)
+            plain = as_hashed(node)
             reads = global_names(node, plain)
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 binds = {node.name} | (changed(node) & reads)
@@ -126,12 +126,16 @@ class Space:
                 self.bound[each].append(statement)
 
 
-def without_docstrings(node):
-    """Write a statement without docstrings and comments."""
+def as_hashed(node):
+    """Write a statement without docstrings, comments and the sizes of small runs."""
     tree = ast.parse(ast.unparse(node))
     for part in ast.walk(tree):
         if isinstance(part, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(part):
             part.body = part.body[1:] or [ast.Pass()]
+        elif (
+            isinstance(part, ast.Call) and getattr(part.func, "id", "") == "by_profile"
+        ):
+            part.args[0] = ast.Constant(None)
     return ast.unparse(tree)
 
 
