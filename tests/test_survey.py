@@ -95,7 +95,7 @@ def test_refuses(settings, text):
 
 def test_refuses_values_that_are_none():
     with pytest.raises(ValueError, match="values must be finite; those of record 1"):
-        pp.design_covariance([[1, 2], [np.inf, 3]])
+        pp.design_covariance([[1, 2], [np.inf, 3], [4, np.nan]])
     with pytest.raises(ValueError, match=r"values must have shape \(n,\) or \(n, d\)"):
         pp.design_covariance(3.0)
     with pytest.raises(ValueError, match="values must not be so large"):

@@ -124,6 +124,7 @@ def test_what_does_not_fit_is_refused():
     for candidates, changed, message in (
         ([1, 1, 1], {}, r"^candidates must have shape \(R, 3\)"),
         ([[1, 1]], {}, r"^candidates must have shape \(R, 3\)"),
+        (np.empty((0, 3)), {}, r"^candidates must have shape \(R, 3\)"),
         ([[1, 1, 2]], {}, r"^candidates must lie in \[0, 1\]"),
         ([ones], {"measures": rows[:5]}, r"^measures must have shape \(40, K\)"),
         ([ones], {"measures": rows * np.inf}, "^measures must be finite"),

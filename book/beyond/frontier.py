@@ -599,7 +599,14 @@ def numbers_of_risk(paths):
     found["risk-fits"] = int((paths["factor"] == 1).sum())
     least = paths[~lost].groupby("fit")["factor"].min()
     found |= {f"factor-{name}": value for name, value in least.items()}
-    ten = paths[~lost].groupby(["seed", "scheme"])["ten"].min().groupby("scheme").mean()
+    least_ten = paths[~lost].pivot_table("ten", "seed", "scheme", "min")
+    ten, odd = least_ten.mean(), least_ten.loc[least_ten["Vector"].idxmax()]
+    found["ten-lower"] = int((least_ten["Vector"] < least_ten["Scalar"]).sum())
+    found |= {f"odd-{name}": odd[name] for name in ("Vector", "Scalar")}
+    plain = paths[(paths["fit"] == "Unweighted") & (paths["factor"] == 1)]
+    before = plain.set_index("seed")["ten"]
+    found["odd-before"] = before.get(odd.name, np.nan)
+    found["others-before"] = before.drop(odd.name, errors="ignore").min()
     ends = paths[~lost & (paths["fit"] == "Vector")].groupby("seed")
     moves = ends[["mean", "distance"]].agg(lambda part: part.iloc[-1] - part.iloc[0])
     for name, of in moves.items():

@@ -1,25 +1,18 @@
 """The built book in Chromium: opened from disk, with the network cut off."""
 
 import re
-import shutil
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import pandas as pd
 import pytest
-from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
 LEDGER = ROOT / "book" / "ledger.csv"
 PAGES = sorted(HTML.glob("book/**/*.html"))
 assert PAGES, "there is no built book in _build: run make book"
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs a browser: apt-get install chromium"
-)
 
 MATH = r"""() => {
     const text = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -126,20 +119,6 @@ CONTRAST = """() => {
         .filter(image => luminance(background(image)) < 0.8).map(image => image.src);
     return {faint, dim, page: background(document.body)};
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM)
-        context = chromium.new_context(
-            offline=True,
-            reduced_motion="reduce",
-            viewport={"width": 1280, "height": 900},
-        )
-        context.set_default_timeout(120_000)
-        yield context
-        chromium.close()
 
 
 @pytest.fixture(

@@ -147,7 +147,7 @@ def test_same_risk_is_read_off_the_other_curve():
         {
             "seed": 1,
             "scheme": ["Scalar", "Scalar", "Vector", "Vector", "Vector"],
-            "fit": ["Scalar", "Scalar", "Vector", "Vector", "Vector"],
+            "fit": ["Unweighted", "Scalar", "Vector", "Vector", "Vector"],
             "factor": [1, 0.5, 1, 0.8, 0.5],
             "mean": [0.4, 0.2, 0.3, 0.1, np.nan],
             "ten": [0.9, 0.5, 0.7, 0.6, np.nan],
@@ -161,6 +161,8 @@ def test_same_risk_is_read_off_the_other_curve():
     assert found["risk-lost"] == 1
     assert found["factor-Vector"] == 0.8
     assert found["ten-Scalar"] == 0.5
+    assert found["ten-lower"] == 0
+    assert (found["odd-Vector"], found["odd-before"]) == (0.6, 0.9)
     assert found["end"] == pytest.approx(1 - 4)
     assert found["scaled-mean"] == pytest.approx(-0.2)
     chapter.show_risk(paths)

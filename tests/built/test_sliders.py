@@ -1,0 +1,159 @@
+"""The pictures with sliders, moved in Chromium, against Python."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import pseudopost as pp
+
+ROOT = Path(__file__).parents[2]
+HTML = ROOT / "_build" / "html" / "book"
+PAGES = {
+    "weight": "foundations/pseudo-posterior",
+    "ball": "p1/identification-risk",
+    "odds": "p3/lipschitz-weights",
+}
+SET = """(slider, value) => {
+    slider.value = value;
+    slider.dispatchEvent(new Event("input", {bubbles: true}));
+}"""
+
+
+@pytest.fixture(scope="module")
+def open_explorer(browser):
+    pages = {}
+
+    def opened(name):
+        if name not in pages:
+            pages[name] = browser.new_page()
+            pages[name].goto((HTML / f"{PAGES[name]}.html").as_uri())
+        return pages[name].locator(f"[data-explorer={name}]")
+
+    yield opened
+    for page in pages.values():
+        page.close()
+
+
+def found(explorer, **values):
+    """Move sliders; return what the page says."""
+    explorer.get_by_role("button", name="Start again").click()
+    for name, value in values.items():
+        explorer.locator(f"input[name={name}]").evaluate(SET, value)
+        shown = explorer.locator(f"input[name={name}]").input_value()
+        assert float(shown) == pytest.approx(value), "the slider does not go there"
+    terms, texts = (explorer.locator(tag).all_text_contents() for tag in ("dt", "dd"))
+    said = dict(zip(terms, texts, strict=True))
+    label = explorer.locator("svg").get_attribute("aria-label")
+    assert all(f"{term}: {text}" in label for term, text in said.items())
+    return said
+
+
+@pytest.mark.parametrize(
+    ("value", "weight", "others"),
+    [(60, 0.1, 1), (60, 1, 1), (60, 0, 1), (0, 1, 0.3), (100, 0.65, 0.05), (7, 1, 0.5)],
+)
+def test_weight_is_the_pseudo_posterior_of_the_chapter(
+    open_explorer, value, weight, others
+):
+    said = found(open_explorer("weight"), value=value, weight=weight, others=others)
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(10, size=50)
+    shape, rate = 0.5 + others * counts.sum(), 0.001 + others * 50
+    without = stats.gamma(shape, scale=1 / rate)
+    own = stats.gamma(shape + weight * value, scale=1 / (rate + weight))
+    assert said["Mean of the pseudo posterior"] == (
+        f"{own.mean():.2f}, without the record {without.mean():.2f}"
+    )
+    moved = (own.mean() - without.mean()) / without.std()
+    text = said["The record moves it by"].removesuffix(" standard deviations")
+    assert float(text) == pytest.approx(moved, abs=0.0051)
+    low, high = (
+        side(each.ppf(q) for each in (own, without))
+        for side, q in ((min, 1e-9), (max, 1 - 1e-9))
+    )
+    points = np.linspace(low, high, 200)
+    gap, _ = integrate.quad(
+        lambda mu: abs(own.pdf(mu) - without.pdf(mu)),
+        low,
+        high,
+        points=points,
+        limit=900,
+    )
+    right = said["From one draw, the best guess whether it is there is right"]
+    assert float(right.removesuffix("% of the time")) == pytest.approx(
+        50 + 25 * gap, abs=0.51
+    )
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        {},
+        {"own": 71},
+        {"own": 40},
+        {"own": 39},
+        {"truth": 80, "own": 90},
+        {"truth": 80, "own": 80, "radius": 0.1, "size": 4},
+        {"radius": 0.6},
+        {"own": 50, "radius": 0.05},
+        {"size": 2},
+    ],
+)
+def test_ball_is_the_identification_risk_of_the_package(open_explorer, moved):
+    explorer = open_explorer("ball")
+    others = [int(x) for x in explorer.get_attribute("data-others").split()]
+    said = found(explorer, **moved)
+    values = {"truth": 50, "own": 54, "radius": 0.2, "size": 13} | moved
+    released = [values["own"], *others[: values["size"] - 1]]
+    true = [values["truth"], *released[1:]]
+    risk = pp.identification_risk(true, released, values["radius"])[0]
+    text = said["Identification risk"]
+    assert float(text.split(" = ")[-1]) == pytest.approx(risk, abs=0.0051)
+    low, high = pp.ball_ends([values["truth"]], values["radius"])
+    close = [low[0] <= value <= high[0] for value in released]
+    outside = len(close) - sum(close)
+    if moved == {"own": 50, "radius": 0.05}:  # which the text has
+        assert text == "12/13 = 0.92"
+    assert said["Outside the ball"] == f"{outside} of {len(released)}"
+    chance = f"1/{sum(close)}" if close[0] else "0"
+    assert said["Chance that the intruder picks her row"] == chance
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "draws", "before"),
+    [(1, 1, 0.5), (0, 3, 0.2), (2.5, 1, 0.01), (0.7, 20, 0.5), (8, 20, 0.9)],
+)
+def test_odds_are_those_of_bayes(open_explorer, epsilon, draws, before):
+    said = found(open_explorer("odds"), epsilon=epsilon, draws=draws, before=before)
+    total = epsilon * draws
+    assert said["All draws together cost"] == f"{total:.1f} nats"
+    factor = float(said["The odds change by a factor of at most"])
+    assert factor == pytest.approx(np.exp(total), rel=0.006)
+    odds = before / (1 - before) * np.exp([-total, total])
+    texts = said["Probability after the release"].replace("%", "").split(" to ")
+    expected = 100 * odds / (1 + odds)
+    np.testing.assert_allclose([float(t) for t in texts], expected, atol=0.051)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_keys_labels_and_a_reset_work(open_explorer, name):
+    explorer = open_explorer(name)
+    before = found(explorer)
+    for slider in explorer.get_by_role("slider").all():
+        assert slider.evaluate("slider => slider.labels[0].textContent").strip()
+        value = slider.input_value()
+        slider.press("ArrowLeft")
+        if slider.input_value() == value:  # at its end
+            slider.press("ArrowRight")
+        assert slider.input_value() != value
+        output = slider.evaluate(
+            "slider => slider.labels[0].querySelector('output').textContent"
+        )
+        assert slider.get_attribute("aria-valuetext") == output
+    assert found(explorer) == before
+
+
+def test_the_script_is_small():
+    assert (HTML.parent / "_static" / "explore.js").stat().st_size < 12_500
