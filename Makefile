@@ -89,7 +89,7 @@ lint: $(VENV)/.installed  ## Check style and spelling
 pytest: export COVERAGE_FILE = $(CURDIR)/$(BUILD)/coverage/data
 pytest: $(VENV)/.installed  ## Run all unit tests; tell the branches that they reach (20)
 	mkdir -p $(BUILD)/coverage && rm -f $(BUILD)/coverage/*
-	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist loadfile --ignore tests/built
+	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/built
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

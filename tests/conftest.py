@@ -46,8 +46,22 @@ def fit(synthesizer):
     return synthesizer.fit(random_seed=1)
 
 
+# Files of a minute or more: they go first, so that no worker is left alone with one.
+LONGEST = {
+    "test_mixture_fits.py",
+    "test_reference_posteriors.py",
+    "test_montecarlo.py",
+    "test_mixture_exchanges.py",
+    "test_synthesizers.py",
+    "test_properties.py",
+    "test_states.py",
+    "test_mixture_starts.py",
+}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in LONGEST)
     for item in items:
         if {"fit", "sample_calls"} & set(item.fixturenames):  # they sample
             item.add_marker("slow")
