@@ -1,7 +1,7 @@
 // Pictures with sliders, computed in the page: no kernel, no network.
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [640, 280, 16, 16, 26, 54];
+  const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [640, 280, 24, 24, 26, 54];
 
   const node = (tag, attributes = {}, text = "") => {
     const made = document.createElementNS(SVG, tag);
