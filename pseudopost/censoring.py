@@ -69,7 +69,7 @@ def censored(log_likelihood, epsilon, weights=1.0, reference=0.0):
     weights = _for_records(weights, "weights", n)
     if (weights < 0).any():
         raise ValueError(f"weights must be 0 or more; got {weights.min()}")
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         terms = weights * (log_likelihood - reference)
     if np.isnan(terms).any():
         raise ValueError("reference must not be so far from log_likelihood")

@@ -109,3 +109,10 @@ def test_wrong_arguments_are_refused(change, message):
 def test_wrong_settings_of_a_synthesizer_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         Censored([2, 4, 9], **{"epsilon": 1.0} | change)
+
+
+def test_a_reference_too_far_away_for_numbers_is_named():
+    with pytest.raises(ValueError, match="reference must not be so far"):
+        pp.censored([1e308], 1.0, weights=0.0, reference=-1e308)
+    # Where the sum overflows and the weight is none, the cap says what is meant.
+    assert pp.censored([-1e308], 1.0, weights=1.0, reference=1e308).tolist() == [-1.0]
