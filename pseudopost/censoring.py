@@ -62,8 +62,7 @@ def censored(log_likelihood, epsilon, weights=1.0, reference=0.0):
     if hasattr(log_likelihood, "owner"):
         return (weights * (log_likelihood - reference)).clip(-epsilon, 0.0)
     log_likelihood = as_array(log_likelihood, "log_likelihood")
-    if not np.isfinite(log_likelihood).all():
-        raise ValueError("log_likelihood must be finite")
+    _check_finite(log_likelihood, "log_likelihood")
     n = log_likelihood.shape[-1] if log_likelihood.ndim else 1
     reference = _for_records(reference, "reference", n)
     weights = _for_records(weights, "weights", n)
@@ -84,9 +83,14 @@ def _for_records(values, name, n):
             f"{name} must have shape () or ({n},), one number for all records or one "
             f"for each; got {values.shape}"
         )
-    if not np.isfinite(values).all():
-        raise ValueError(f"{name} must be finite")
+    _check_finite(values, name)
     return values
+
+
+def _check_finite(values, name):
+    wrong = values[~np.isfinite(values)]
+    if wrong.size:
+        raise ValueError(f"{name} must be finite; got {wrong[0]}")
 
 
 class Censored(Synthesizer):
@@ -111,8 +115,7 @@ class Censored(Synthesizer):
     -----
     The promise of :func:`censored` is for exact draws, and for weights of
     :meth:`Synthesizer.fit`, a reference, a prior and settings that do not depend on the
-    file. A sampler's draws are exact
-    up to its error, which no promise covers.
+    file. A sampler's draws are exact up to its error, which no promise covers.
 
     References
     ----------

@@ -605,8 +605,8 @@ def numbers_of_risk(paths):
     found |= {f"odd-{name}": odd[name] for name in ("Vector", "Scalar")}
     plain = paths[(paths["fit"] == "Unweighted") & (paths["factor"] == 1)]
     before = plain.set_index("seed")["ten"]
-    found["odd-before"] = before.get(odd.name, np.nan)
-    found["others-before"] = before.drop(odd.name, errors="ignore").min()
+    found["odd-before"] = before[odd.name]
+    found["others-before"] = before.drop(odd.name).min()
     ends = paths[~lost & (paths["fit"] == "Vector")].groupby("seed")
     moves = ends[["mean", "distance"]].agg(lambda part: part.iloc[-1] - part.iloc[0])
     for name, of in moves.items():
