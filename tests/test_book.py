@@ -24,6 +24,7 @@ EXERCISE = re.compile(
     r"\{exercise(?:-start)?\}.*\n:label: (\S+)\n(?::.*\n)*(?:`+\n)?\n?\*(\w+)"
 )
 WITHOUT_EXERCISES = {
+    "about",
     "agreement",
     "bibliography",
     "errata",
@@ -33,6 +34,16 @@ WITHOUT_EXERCISES = {
     "notation",
     "teaching",
 }
+# The first thirty minutes: words a minute, and minutes for a page's pictures.
+SHORT = (
+    "one-record",
+    "bettys-intruder",
+    "how-risk-becomes-weight",
+    "before-and-after",
+    "what-is-promised",
+)
+READING, LOOKING = 200, 2
+WITHOUT_EXERCISES |= {*SHORT}
 # Lines of code that a reader can be asked to look at, blank ones not counted.
 FIRST_CELL, CELL, VISIBLE, HIDDEN = 8, 25, 250, 250
 HIDDEN_IN_ALL = 3068  # a third of what there was before the chapters had modules
@@ -155,6 +166,29 @@ def test_a_chapter_shows_ideas_and_little_plumbing(name):
 def test_little_code_is_hidden():
     total = sum(sum(lines_of_code(name)["hidden"]) for name in CHAPTERS)
     assert total <= HIDDEN_IN_ALL
+
+
+def test_five_short_pages_come_first_and_take_half_an_hour():
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    first = [Path(each["file"]).stem for each in toc["parts"][0]["chapters"]]
+    assert first == [*SHORT]
+    words = {name: len(re.findall(r"\w\S*", text(name))) for name in SHORT}
+    assert all(400 <= count <= 1000 for count in words.values()), words
+    assert sum(words.values()) / READING + LOOKING * len(SHORT) <= 30
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_page_shows_no_code_says_it_in_short_and_asks(name):
+    assert not lines_of_code(name)["visible"]
+    assert not any("hide-input" in tags(cell) for cell in cells(name, "code"))
+    assert text(name).count("```{admonition} In short\n:class: tip") == 1
+    assert text(name).count("````{admonition} Check yourself\n:class: check") == 1
+    assert text(name).count("```{admonition} Answer\n:class: dropdown") == 3
+    assert f"*Page {SHORT.index(name) + 1} of 5.*" in text(name)
+    picture = min(
+        k for k, cell in enumerate(CHAPTERS[name].cells) if cell.cell_type == "code"
+    )
+    assert picture == 1
 
 
 @chapter

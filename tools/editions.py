@@ -257,6 +257,9 @@ class _Page:
                 return re.sub(r"^> Proof\.", "> **Proof.**", text)
             case nodes.admonition():
                 title, *content = node.children
+                if "dropdown" in node["classes"]:
+                    text = self.blocks(content)
+                    return FOLD.format(head=self.inline(title), text=text)
                 return self.quote(self.inline(title), content)
         if kind := node.get("realtype"):
             title, content = node.children

@@ -88,6 +88,51 @@
       },
     }),
 
+    // The income that is released for one record with a centre of its own.
+    record: ({ others, mean, variance }) => {
+      const incomes = others.split(" ").map(Number);
+      return {
+        title: "Betty's weight and the income released for her",
+        sliders: [
+          ["weight", "Betty's weight", 0, 1, 0.01, 1, (v) => v.toFixed(2)],
+          ["own", "Her true income", 10, 90, 1, 50],
+          ["spread", "How closely the model follows one record (small: closely)", 0.05, 0.25, 0.01, 0.1, (v) => v.toFixed(2)],
+        ],
+        draw: ({ weight, own, spread }) => {
+          const at = scales(0, 100);
+          const between = variance - spread ** 2;
+          const precision = 1 / between + weight / spread ** 2;
+          const centre = (mean / between + (weight * Math.log(own)) / spread ** 2) / precision;
+          const sd = Math.sqrt(spread ** 2 + 1 / precision);
+          const density = (middle, width) => (income) =>
+            Math.exp(-0.5 * ((Math.log(income) - middle) / width) ** 2) / (width * income);
+          const grid = Array.from({ length: 4000 }, (_, k) => (k + 0.5) / 40);
+          const [hers, crowd] = [density(centre, sd), density(+mean, Math.sqrt(variance))];
+          const tallest = 1.05 * Math.max(...grid.map(hers), ...grid.map(crowd));
+          const step = 0.4 * own / 4000;
+          const close = Array.from({ length: 4000 }, (_, k) => 0.8 * own + (k + 0.5) * step)
+            .reduce((sum, income) => sum + (hers(income) * step) / Math.sqrt(2 * Math.PI), 0);
+          const line = (law, look) => curve(at, grid.filter((_, k) => k % 10 === 0).map((x) => [x, law(x) / tallest]), look);
+          const ends = [0.8, 1.2].map((each) => at.x(Math.min(100, each * own)));
+          return {
+            parts: [
+              node("rect", { class: "ball", x: ends[0], width: ends[1] - ends[0], y: at.y(0.95), height: at.y(0) - at.y(0.95) }),
+              ...axis(at, "Income (thousand dollars)"),
+              line(crowd, "second"),
+              line(hers, "first"),
+              ...incomes.map((income) => node("circle", { class: "dot", cx: at.x(income), cy: at.y(0.05), r: 5 })),
+              node("circle", { class: "dot truth", cx: at.x(own), cy: at.y(0.05), r: 7 }),
+            ],
+            legend: [["first", "released for Betty"], ["second", "released with weight 0"], ["truth", "Betty"], ["dot", "the twelve others"]],
+            found: [
+              ["Median of what is released for her", Math.exp(centre).toFixed(1)],
+              ["Chance that it is within 20% of her own", percent(close)],
+            ],
+          };
+        },
+      };
+    },
+
     // Identification risk of one record: the ball, the pattern, the own value.
     ball: ({ others }) => {
       const incomes = others.split(" ").map(Number);

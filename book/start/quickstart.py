@@ -30,6 +30,28 @@ def plot_counts(y, released):
     ax.legend()
 
 
+def way(record, y, bounds, weights, weighted, final, final_bounds, synthetic):
+    """Steps of one record through the chapter: title, call, and what it gives."""
+    files = (synthetic == y[record]).any(axis=1).sum()
+    return (
+        (f"Record {record} of the file", "y", f"{y[record]} employees"),
+        ("Fit, and bound", "lipschitz_bounds(...)", f"{bounds[record]:.1f} nats"),
+        ("Weight", "lipschitz_weights(...)", f"{weights[record]:.3f}"),
+        ("Weighted fit, and bound", "fit(weights)", f"{weighted[record]:.1f} nats"),
+        (
+            "Weight raised again",
+            "calibrate_reweighting(...)",
+            f"{final.weights[record]:.3f}",
+        ),
+        ("Final fit, and bound", "final.fit", f"{final_bounds[record]:.1f} nats"),
+        (
+            "Its value in the files",
+            "synthesize(final.fit)",
+            f"in {files} of {len(synthetic)}",
+        ),
+    )
+
+
 def text_on_files(y, synthetic, comparison):
     """Mean, spread and largest value of the data and of the synthetic files."""
     return {

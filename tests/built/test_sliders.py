@@ -1,7 +1,9 @@
 """The pictures with sliders, moved in Chromium, against Python."""
 
+import re
 from pathlib import Path
 
+import betty
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -11,6 +13,7 @@ import pseudopost as pp
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html" / "book"
 PAGES = {
+    "record": "path/one-record",
     "weight": "foundations/pseudo-posterior",
     "ball": "p1/identification-risk",
     "odds": "p3/lipschitz-weights",
@@ -48,6 +51,45 @@ def found(explorer, **values):
     label = explorer.locator("svg").get_attribute("aria-label")
     assert all(f"{term}: {text}" in label for term, text in said.items())
     return said
+
+
+@pytest.mark.parametrize(
+    ("weight", "own", "spread"),
+    [
+        (1, 50, 0.1),
+        (0.5, 50, 0.1),
+        (0.1, 50, 0.1),
+        (0, 50, 0.1),
+        (1, 50, 0.25),
+        (0.37, 17, 0.05),
+        (1, 90, 0.05),
+        (1, 10, 0.25),
+    ],
+)
+def test_record_is_the_income_that_the_model_invents(
+    open_explorer, weight, own, spread
+):
+    said = found(open_explorer("record"), weight=weight, own=own, spread=spread)
+    law = betty.released_log_income(weight, own, spread)
+    median = float(said["Median of what is released for her"])
+    assert median == pytest.approx(np.exp(law.mean()), abs=0.051)
+    chance = said["Chance that it is within 20% of her own"].removesuffix("%")
+    expected = 100 * betty.chance_of_close(weight, own, spread)
+    assert float(chance) == pytest.approx(expected, abs=0.51)
+
+
+@pytest.mark.parametrize("name", ["ball", "odds"])
+def test_an_explorer_is_the_same_on_its_other_page(browser, name):
+    """The five pages show two explorers that chapters have as well."""
+    short = {"ball": "path/bettys-intruder", "odds": "path/what-is-promised"}
+    page = browser.new_page()
+    shown = []
+    for place in (short[name], PAGES[name]):
+        page.goto((HTML / f"{place}.html").as_uri())
+        explorer = page.locator(f"[data-explorer={name}]")
+        shown.append((explorer.get_attribute("data-others"), found(explorer)))
+    assert shown[0] == shown[1]
+    page.close()
 
 
 @pytest.mark.parametrize(
@@ -155,5 +197,33 @@ def test_keys_labels_and_a_reset_work(open_explorer, name):
     assert found(explorer) == before
 
 
+GROUND = """text => {
+    let around = text.closest("div");
+    const clear = (each) => getComputedStyle(each).backgroundColor.endsWith(", 0)");
+    while (around.parentElement && clear(around)) around = around.parentElement;
+    return [getComputedStyle(text).fill, getComputedStyle(around).backgroundColor];
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_letters_in_pictures_stand_out(open_explorer, name, theme):
+    explorer = open_explorer(name)
+    explorer.page.evaluate(
+        "theme => document.documentElement.dataset.theme = theme", theme
+    )
+    colours = explorer.locator("svg text").first.evaluate(GROUND)
+    explorer.page.evaluate("document.documentElement.dataset.theme = 'light'")
+    luminance = []
+    for colour in colours:
+        share = np.array([float(x) for x in re.findall(r"[\d.]+", colour)[:3]]) / 255
+        linear = np.where(
+            share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4
+        )
+        luminance.append(linear @ [0.2126, 0.7152, 0.0722])
+    dark, light = sorted(luminance)
+    assert (light + 0.05) / (dark + 0.05) >= 4.5, colours
+
+
 def test_the_script_is_small():
-    assert (HTML.parent / "_static" / "explore.js").stat().st_size < 12_500
+    assert (HTML.parent / "_static" / "explore.js").stat().st_size < 15_000

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -57,3 +59,26 @@ def test_numbers_of_the_text(comparison):
         "standard deviation-data": 30,
         "standard deviation-synthetic": 27,
     }
+
+
+def test_the_way_of_a_record_is_its_own():
+    vectors = {
+        "y": np.array([5, 7, 9]),
+        "bounds": np.array([1.0, 4, 2]),
+        "weights": np.array([1, 0.25, 0.75]),
+        "weighted": np.array([1, 1.5, 2]),
+        "final": SimpleNamespace(weights=np.array([1, 0.5, 1])),
+        "final_bounds": np.array([1.1, 1.9, 2]),
+        "synthetic": np.array([[7, 1, 1], [1, 1, 1], [2, 7, 7]]),
+    }
+    steps = quickstart.way(1, **vectors)
+    assert [found for *_, found in steps] == [
+        "7 employees",
+        "4.0 nats",
+        "0.250",
+        "1.5 nats",
+        "0.500",
+        "1.9 nats",
+        "in 2 of 3",
+    ]
+    assert "1" in steps[0][0]
