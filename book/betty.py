@@ -49,11 +49,11 @@ def identification_risk(weight):
 
 def draw_two_weights(low=0.1):
     """The incomes that are released for Betty, with weight 1 and with a low one."""
-    _, ax = plt.subplots(figsize=(7, 2.7), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.4, 2.6), layout="constrained")
     grid = np.linspace(8, 72, 600)
     ends = BETTY * (1 - RADIUS), BETTY * (1 + RADIUS)
     ax.axvspan(*ends, color="#e4e4e4")
-    looks = ((1, PLAIN, "-", 52, "left"), (low, WEIGHTED, "--", 20.5, "right"))
+    looks = ((1, PLAIN, "-", 47.5, "left"), (low, WEIGHTED, "--", 20.5, "right"))
     for weight, colour, style, place, side in looks:
         density = released_log_income(weight).pdf(np.log(grid)) / grid
         name = f"released,\nweight {weight:g}"
@@ -63,7 +63,7 @@ def draw_two_weights(low=0.1):
     ax.plot(OTHERS, np.zeros(12), "o", color="#777777", ms=9)
     ax.plot(BETTY, 0, "D", color="black", ms=11, clip_on=False)
     ax.text(8.2, 0.006, "the twelve\nothers", size=11, color="#555555")
-    ax.text(ends[1] + 0.6, 0.007, "Betty's own income,\nand 20% around it", size=11)
+    ax.text(ends[1] + 0.6, 0.007, "Betty's own\nincome, and\n20% around", size=11)
     ax.set(xlabel="Income (thousand dollars)", yticks=[], ylim=(-0.006, None))
     ax.set_xlim(7, 78)
     ax.spines[["left", "top", "right"]].set_visible(False)
@@ -71,7 +71,7 @@ def draw_two_weights(low=0.1):
 
 def draw_powers(weights=(1, 0.5, 0.1, 0)):
     """What Betty's answer says about her centre, raised to a power."""
-    _, ax = plt.subplots(figsize=(7, 3), layout="constrained")
+    _, ax = plt.subplots(figsize=(5, 2.8), layout="constrained")
     grid = np.linspace(20, 110, 600)
     said = np.exp(-0.5 * ((np.log(grid) - np.log(BETTY)) / SPREAD) ** 2)
     for weight, style in zip(weights, ("-", "--", "-.", ":"), strict=True):
@@ -83,10 +83,10 @@ def draw_powers(weights=(1, 0.5, 0.1, 0)):
 
 def draw_curves():
     """From risk to weight: P2's straight line, P1's curve, and Betty on both."""
-    _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(5, 3.2), layout="constrained")
     risk = np.linspace(0, 1, 501)
     lines = {
-        "straight line (P2)": (pp.marginal_weights, PLAIN, "-"),
+        "straight line": (pp.marginal_weights, PLAIN, "-"),
         "S-shaped (P1)": (pp.sigmoid_weights, WEIGHTED, "--"),
     }
     own = np.array([identification_risk(1)])

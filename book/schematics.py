@@ -141,7 +141,7 @@ def show_what_leaves():
         2.8,
         0.75,
         "Leaves",
-        "the synthetic files, what is computed from\nthem alone, and how they were made",
+        "the synthetic files, what is computed from\nthem alone, and settings fixed beforehand",
         GREEN,
         width=5.3,
         height=1.2,
@@ -150,34 +150,35 @@ def show_what_leaves():
 
 def show_weights():
     """Draw the weights of the three papers on one map."""
-    ax = canvas(5.6, 8.2)
+    ax = canvas(5.6, 9.3)
     left, right, width = 1.4, 4.2, 2.6
-    box(ax, 2.8, 7.7, "How exposed is this record?", "two ways to ask", GREY, width=4)
+    box(ax, 2.8, 8.8, "How exposed is this record?", "two ways to ask", GREY, width=4)
     kinds = (
-        (left, 6.4, "Who is near it?", "values within its ball", BLUE),
-        (left, 5.15, "Own risk (P1)", "S-shaped curve", BLUE),
-        (left, 4.05, "Marginal (P2)", "own risk, straight line", BLUE),
-        (left, 2.95, "Pairwise (P2)", "risk of its pairs", BLUE),
-        (left, 1.85, "CW (P3)", "neighbours in the file", BLUE),
-        (right, 6.4, "How unlikely is it?", "under each draw of the model", ORANGE),
-        (right, 5.15, "LW (P3)", "its largest bound", ORANGE),
-        (right, 1.85, "Scalar (P1)", "not asked: one for all", GREY),
+        (left, 7.5, "Who is near it?", "values within its ball", BLUE),
+        (left, 6.25, "Own risk (P1)", "S-shaped curve", BLUE),
+        (left, 5.15, "Marginal (P2)", "own risk, straight line", BLUE),
+        (left, 4.05, "Pairwise (P2)", "risk of its pairs", BLUE),
+        (left, 2.95, "CW (P3)", "counts neighbours", BLUE),
+        (right, 7.5, "How unlikely is it?", "under each draw of the model", ORANGE),
+        (right, 6.25, "LW (P3)", "falls with the bound", ORANGE),
     )
     for x, y, title, text, colour in kinds:
         box(ax, x, y, title, text, colour, width)
-    for x in (left, right):
-        arrow(ax, (2.8, 7.22), (x, 6.89))
-        arrow(ax, (x, 5.91), (x, 5.64))
+    for x, last in ((left, 2.95), (right, 6.25)):
+        arrow(ax, (2.8, 8.32), (x, 7.99))
+        arrow(ax, (x, 7.01), (x, 6.74))
+        arrow(ax, (x, last - 0.48), (x, 2.27))
     box(
         ax,
         2.8,
-        0.65,
+        1.66,
         "Adjusted afterwards",
         "scale and shift (P2); raised again as far as the\nlargest bound allows (re-weighting, P3)",
         GREEN,
         width=5.4,
         height=1.2,
     )
+    box(ax, 2.8, 0.5, "Scalar", "nobody is asked: one weight for all", GREY, width=5.4)
 
 
 def show_way(steps):

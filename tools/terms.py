@@ -39,14 +39,27 @@ def definitions(env):
     return found
 
 
+TYPED = {
+    r"\cdot": "*",
+    r"\ge": ">=",
+    r"\le": "<=",
+    r"\lvert": "|",
+    r"\mid": "|",
+    r"\rvert": "|",
+    r"\times": "x",
+    r"\to": "->",
+}
+
+
 def plain(paragraph):
     """Return the text of a paragraph, with formulas as they would be typed."""
     text = paragraph.astext()
     for formula in paragraph.findall(nodes.math):
         typed = re.sub(
-            r"\\(?:mathrm|mathbf|boldsymbol|text)\b|[\\{}]", "", formula.astext()
+            r"\\(?:mathrm|mathbf|boldsymbol|text)\b|\\[,;! ]", " ", formula.astext()
         )
-        text = text.replace(formula.astext(), typed)
+        typed = re.sub(r"\\[a-z]+", lambda word: TYPED.get(word[0], word[0][1:]), typed)
+        text = text.replace(formula.astext(), re.sub(r"[\\{}]", "", typed))
     return " ".join(text.split())
 
 

@@ -96,7 +96,7 @@
         sliders: [
           ["weight", "Betty's weight", 0, 1, 0.01, 1, (v) => v.toFixed(2)],
           ["own", "Her true income", 10, 90, 1, 50],
-          ["spread", "How closely the model follows one record (small: closely)", 0.05, 0.25, 0.01, 0.1, (v) => v.toFixed(2)],
+          ["spread", "How much an income varies around its centre", 0.05, 0.25, 0.01, 0.1, percent],
         ],
         draw: ({ weight, own, spread }) => {
           const at = scales(0, 100);
@@ -126,7 +126,7 @@
             legend: [["first", "released for Betty"], ["second", "released with weight 0"], ["truth", "Betty"], ["dot", "the twelve others"]],
             found: [
               ["Median of what is released for her", Math.exp(centre).toFixed(1)],
-              ["Chance that it is within 20% of her own", percent(close)],
+              ["Chance that it is within 20% of her own", close < 0.0995 ? `${(100 * close).toFixed(1)}%` : percent(close)],
             ],
           };
         },
@@ -166,9 +166,60 @@
             legend: [["truth", "true income"], ["own", "her released income"], ["dot", "released incomes of the others"]],
             found: [
               ["Outside the ball", `${size - inside} of ${size}`],
-              ["Her own released income", there ? "is inside: T = 1" : "is outside: T = 0"],
+              ["Her own released income", there ? "is inside the ball" : "is outside the ball"],
               ["Identification risk", there ? `${size - inside}/${size} = ${risk.toFixed(2)}` : "0"],
               ["Chance that the intruder picks her row", there ? `1/${inside}` : "0"],
+            ],
+          };
+        },
+      };
+    },
+
+    // Radius, scale, shift and k, from a table that the chapter computes.
+    settings: ({ table }) => {
+      const { lists, start, counts, first, bounds, largest, found } = JSON.parse(table);
+      const [radii, scalesOf, shifts, constants] = lists;
+      const slider = (name, text, k, format) =>
+        [name, text, 0, lists[k].length - 1, 1, start[k], (place) => format(lists[k][place])];
+      const top = 15;
+      return {
+        title: "Radius, scale, shift and k",
+        sliders: [
+          slider("radius", "Radius of CW", 0, (r) => (r ? r : "none: LW")),
+          slider("scale", "Scale c", 1, String),
+          slider("shift", "Shift g", 2, String),
+          slider("k", "Re-weighting, k", 3, (k) => (k ? k : "none")),
+        ],
+        draw: ({ radius, scale, shift, k }) => {
+          const at = scales(0, 250);
+          const place = (radius * scalesOf.length + scale) * shifts.length + shift;
+          const full = bounds.slice(place * counts.length, (place + 1) * counts.length);
+          const weights = first[radius].map((weight, i) => {
+            const before = Math.min(1, Math.max(0, scalesOf[scale] * weight + shifts[shift]));
+            if (!constants[k] || !before) return before;
+            return Math.min(1, (constants[k] * largest[place]) / full[i]);
+          });
+          const [epsilon, risk, mean, distance] = found.slice(4 * (place * constants.length + k));
+          const left = epsilon !== null;
+          const line = (values, look) => curve(at, counts.map((count, i) => [count, Math.min(1, values[i])]), look);
+          const limit = at.y(Math.min(1, epsilon / 2 / top));
+          return {
+            parts: [
+              ...axis(at, "Count"),
+              ...[0.5, 1].flatMap((share) => [
+                node("line", { class: "axis faint", x1: LEFT, x2: WIDTH - RIGHT, y1: at.y(share), y2: at.y(share) }),
+                node("text", { x: WIDTH - RIGHT, y: at.y(share) - 6, "text-anchor": "end" }, `${share} or ${top * share} nats`),
+              ]),
+              ...(left ? [node("line", { class: "curve second faint", x1: LEFT, x2: WIDTH - RIGHT, y1: limit, y2: limit })] : []),
+              line(full.map((bound, i) => (weights[i] * bound) / top), "second"),
+              line(weights, "first"),
+            ],
+            legend: [["first", "weight"], ["second", "weighted bound; thin: half of epsilon"]],
+            found: [
+              ["Epsilon of the file", left ? `${epsilon.toFixed(1)} nats` : "too little is left of the file"],
+              ["Mean weight", left ? mean.toFixed(2) : "-"],
+              ["Mean identification risk", left ? risk.toFixed(3) : "-"],
+              ["Distance from the file", left ? `${distance.toFixed(1)} counts` : "-"],
             ],
           };
         },
@@ -187,7 +238,11 @@
         const at = scales(0, 8);
         const after = (nats) => 1 / (1 + ((1 - before) / before) * Math.exp(-nats));
         const grid = Array.from({ length: 161 }, (_, k) => k / 20);
-        const digits = (share) => (share > 0.995 || share < 0.005 ? (100 * share).toPrecision(share > 0.5 ? 6 : 2) : (100 * share).toFixed(1));
+        const digits = (share) => {
+          if (share < 1e-4) return "under 0.01";
+          if (share > 1 - 1e-4) return "over 99.99";
+          return (100 * share).toFixed(share < 0.005 || share > 0.995 ? 2 : 1);
+        };
         const total = epsilon * draws;
         return {
           parts: [
@@ -272,7 +327,7 @@
       for (const { slider, start } of fields) slider.value = start;
       update();
     });
-    host.append(picture, legend, form, found);
+    host.append(picture, legend, found, form);
     update();
   };
 

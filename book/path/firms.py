@@ -24,11 +24,14 @@ SYNTHESIZERS = {
     "without weights": ("Unweighted", "o"),
     "with weights": ("LW", "s"),
     "re-weighted": ("CW", "^"),
+    "one scalar": ("Data", "D"),
 }
 
 
 def study():
-    """Fit without weights, with LW weights and re-weighted; draw `FILES` files of each.
+    """Fit without weights, with LW, re-weighted, and with a scalar of the same epsilon.
+
+    The scalar is found in three steps, as epsilon is nearly proportional to it.
 
     Returns a dict: the counts `y`, and by synthesizer `fits`, `weights`, `bounds` and
     `files`.
@@ -41,8 +44,16 @@ def study():
     weights = pp.lipschitz_weights(synthesizer.log_likelihood(plain))
     weighted = synthesizer.fit(weights, **sampling)
     final = pp.calibrate_reweighting(synthesizer, weighted, weights, tolerance=0.1)
-    fits = dict(zip(SYNTHESIZERS, (plain, weighted, final.fit), strict=True))
-    vectors = (np.ones(len(y)), weights, final.weights)
+
+    def largest(fit, w):
+        return pp.lipschitz_bounds(synthesizer.log_likelihood(fit), w).max()
+
+    limit, scalar, scaled = largest(weighted, weights), np.ones(len(y)), plain
+    for _ in range(3):
+        scalar = scalar * limit / largest(scaled, scalar)
+        scaled = synthesizer.fit(scalar, **sampling)
+    fits = dict(zip(SYNTHESIZERS, (plain, weighted, final.fit, scaled), strict=True))
+    vectors = (np.ones(len(y)), weights, final.weights, scalar)
     of = dict(zip(SYNTHESIZERS, vectors, strict=True))
     return {
         "y": y,
@@ -69,7 +80,7 @@ def predictive(fit, grid):
 
 def draw_three_steps(study):
     """Risk, weight, and the models fitted without and with the weights."""
-    _, axes = plt.subplots(3, 1, figsize=(6.5, 7.5), sharex=True, layout="constrained")
+    _, axes = plt.subplots(3, 1, figsize=(5, 7), sharex=True, layout="constrained")
     blue, orange, grey = (pp.plots.PALETTE[k] for k in ("Unweighted", "LW", "Data"))
     y, largest = study["y"], study["y"].argmax()
     upper = (
@@ -83,7 +94,7 @@ def draw_three_steps(study):
     )
     for ax, (values, colour, title, label) in zip(axes, upper, strict=False):
         ax.scatter(y, values, s=14, color=colour)
-        ax.plot(y[largest], values[largest], "D", color="black", ms=9)
+        ax.plot(y[largest], values[largest], "v", color="black", ms=10)
         ax.set(title=title, ylabel=label, ylim=(-0.03 * values.max(), None))
     grid = np.arange(0, 260)
     axes[2].hist(
@@ -116,7 +127,7 @@ def errors(study):
 
 def draw_errors(study):
     """Show what the files lose, statistic by statistic."""
-    _, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
+    _, ax = plt.subplots(figsize=(5, 4.6), layout="constrained")
     ax.axvline(0, color="#777777", lw=1)
     places = np.arange(len(STATISTICS))[::-1]
     for k, (name, table) in enumerate(errors(study).items()):
@@ -126,7 +137,7 @@ def draw_errors(study):
         low, high = table.quantile(0.1), table.quantile(0.9)
         ax.errorbar(
             middle,
-            places + 0.22 * (1 - k),
+            places + 0.2 * (1.5 - k),
             xerr=[middle - low, high - middle],
             fmt=marker,
             color=colour,
@@ -136,34 +147,36 @@ def draw_errors(study):
         )
     ax.set(yticks=places, xlabel="Difference from the data (%)")
     ax.set_yticklabels(STATISTICS)
-    ax.legend(loc="upper left")
+    ax.legend(loc="upper left", fontsize=10)
 
 
 def numbers_of_text(study):
     """Numbers for the page."""
     y, weights, bounds = study["y"], study["weights"], study["bounds"]
-    largest = y.argmax()
+    largest, plain = y.argmax(), bounds["without weights"]
+    posterior = study["fits"]["without weights"]["posterior"]
     found = {
         "largest": y.max(),
-        "bound": bounds["without weights"][largest],
-        "median-bound": np.median(bounds["without weights"]),
+        "smallest": y[plain.argmax()],
+        "draws": posterior.sizes["chain"] * posterior.sizes["draw"],
+        "bound": plain[largest],
+        "median-bound": np.median(plain),
+        "median-weighted": np.median(bounds["with weights"]),
+        "largest-weighted": bounds["with weights"].max(),
         "weight": weights["with weights"][largest],
         "mean-weight": weights["with weights"].mean(),
         "mean-weight-final": weights["re-weighted"].mean(),
-        "scalar": bounds["with weights"].max() / bounds["without weights"].max(),
+        "scalar": weights["one scalar"][0],
         "mean-data": y.mean(),
         "sd-data": y.std(ddof=1),
     }
-    short = {
-        "before": "without weights",
-        "after": "with weights",
-        "final": "re-weighted",
-    }
+    short = dict(zip(("before", "after", "final", "scalar"), SYNTHESIZERS, strict=True))
     for name, synthesizer in short.items():
         files = study["files"][synthesizer]
         found |= {
             f"epsilon-{name}": pp.epsilon(bounds[synthesizer]),
             f"mean-{name}": files.mean(),
+            f"spread-{name}": files.mean(axis=1).std(ddof=1),
             f"sd-{name}": files.std(axis=1, ddof=1).mean(),
             f"largest-{name}": files.max(axis=1).mean(),
         }
@@ -189,4 +202,12 @@ def claims(study):
         and told["largest-after"] < told["largest-before"],
         "re-weighting brings spread back": after < final < before,
         "epsilon set in between": 0.1 < between < 0.9,
+        "the riskiest is the smallest, with weight 0": study["y"].argmin()
+        == study["bounds"]["without weights"].argmax()
+        and weights[study["y"].argmin()] == 0,
+        "the scalar keeps the spread": abs(told["sd-scalar"] / before - 1) < 0.05,
+        "the scalar has this epsilon within 3%": abs(
+            told["epsilon-scalar"] / told["epsilon-after"] - 1
+        )
+        < 0.03,
     }

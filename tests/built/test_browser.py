@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlparse
 
 import pandas as pd
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
@@ -188,7 +189,7 @@ def test_solutions_and_hidden_cells_open(seen):
     assert not seen["open"], "open from the start"
     assert not seen["shut"], "a click does not open"
     notebook = (ROOT / seen["path"].relative_to(HTML)).with_suffix(".ipynb")
-    folded = r'\{solution(?:-start)?\}|"hide-input"'
+    folded = r'\{solution(?:-start)?\}|"hide-input"|\{admonition\} Answer'
     written = re.findall(folded, source(notebook)) if notebook.exists() else []
     assert len(seen["boxes"]) == len(written)
 
@@ -203,6 +204,43 @@ def test_text_and_figures_stand_out(seen, theme):
 def test_a_phone_shows_the_whole_width(seen):
     assert seen["phone"]["page"] <= 0
     assert not seen["phone"]["out"]
+
+
+# One page of each kind, and markup that Sphinx, docutils, the theme and pandas write.
+KINDS = (
+    "intro",
+    "path/one-record",
+    "path/before-and-after",
+    "start/quickstart",
+    "p1/identification-risk",
+    "practice/teaching",
+    "api/risk",
+    "appendix/ledger",
+    "appendix/notation",
+    "appendix/bibliography",
+)
+NOT_OURS = [[".sidebar-primary-item"], ["dt.sig"], [".citation-list"]]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_nothing_stands_in_the_way_of_a_screen_reader(browser, name):
+    page = browser.new_page()
+    page.goto((HTML / "book" / f"{name}.html").as_uri())
+    found = Axe().run(
+        page,
+        context={"exclude": NOT_OURS},
+        options={
+            "runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"],
+            "rules": {"empty-table-header": {"enabled": False}},
+        },
+    )
+    problems = {
+        problem["id"]: [node["html"][:200] for node in problem["nodes"]]
+        for problem in found.response["violations"]
+    }
+    assert not problems
+    assert len(found.response["passes"]) > 20
+    page.close()
 
 
 def test_the_ledger_is_filtered_in_the_page(browser):

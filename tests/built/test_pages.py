@@ -53,7 +53,7 @@ def test_no_errors_warnings_or_raw_markup(path):
 
 @page
 def test_figures_are_numbered_captioned_and_described(path):
-    for image in article(path).find_all("img"):
+    for image in article(path).select("img:not([data-explorer] img)"):
         assert len(image.get("alt", "")) > 40
         assert image.find_parent("figure").select_one(".caption-number")
 
@@ -80,3 +80,43 @@ def test_ledger_page_lists_every_row():
     tables = PAGES[Path("book/appendix/ledger.html")].find_all("tr")
     first = {row.find(["td", "th"]).get_text(strip=True) for row in tables}
     assert set(ledger["id"]) <= first
+
+
+def test_definitions_appear_at_their_terms():
+    """As the title of a link: the first paragraph of the entry in the glossary."""
+    entries = {
+        term["id"]: " ".join(term.find_next("dd").p.get_text().split())[:20]
+        for term in PAGES[Path("book/appendix/notation.html")].select("dl.glossary dt")
+    }
+    links = [
+        link
+        for body in PAGES.values()
+        for link in body.select("article a.internal[href*='#term-']")
+    ]
+    assert len(links) > 100
+    for link in links:
+        _, _, term = link["href"].partition("#")
+        assert link.get("title", "")[:20].strip("\\( ")[:5] in entries[term], link
+
+
+SITE = "https://pseudopost.github.io/pseudopost/"
+
+
+@page
+def test_a_page_can_be_found_and_shared(path):
+    def said(name):
+        (found,) = PAGES[path].select(f"meta[property='{name}'], meta[name='{name}']")
+        return found["content"]
+
+    title = PAGES[path].title.get_text()
+    assert said("og:title") in title
+    assert 40 < len(said("description")) < 300
+    assert said("og:url") == SITE + path.as_posix()
+    picture = said("og:image").removeprefix(SITE)
+    assert (HTML / unquote(picture)).is_file()
+
+
+def test_the_map_of_the_site_has_every_page():
+    locations = BeautifulSoup((HTML / "sitemap.xml").read_text(), "html.parser")
+    listed = {loc.get_text().removeprefix(SITE) for loc in locations.find_all("loc")}
+    assert {path.as_posix() for path in PAGES} <= listed
