@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from urllib.parse import unquote, urlparse
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -117,6 +118,6 @@ def test_a_page_can_be_found_and_shared(path):
 
 
 def test_the_map_of_the_site_has_every_page():
-    locations = BeautifulSoup((HTML / "sitemap.xml").read_text(), "html.parser")
-    listed = {loc.get_text().removeprefix(SITE) for loc in locations.find_all("loc")}
+    found = ElementTree.parse(HTML / "sitemap.xml").findall("{*}url/{*}loc")
+    listed = {location.text.removeprefix(SITE) for location in found}
     assert {path.as_posix() for path in PAGES} <= listed
