@@ -1,4 +1,4 @@
-"""Betty and twelve others of her pattern: a record that stands apart, in closed form."""
+"""Betty and twelve others of her pattern: in closed form, and as in P2's figures."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,6 +9,18 @@ import pseudopost as pp
 BETTY, RADIUS, SPREAD = 50, 0.2, 0.1
 OTHERS = np.array([12, 14, 15, 17, 18, 19, 20, 21, 23, 24, 26, 29])
 PLAIN, WEIGHTED = (pp.plots.PALETTE[name] for name in ("Unweighted", "LW"))
+
+
+def betty_file(inside, outside, own):
+    """True values, released values and patterns; Betty is record 0.
+
+    Twelve others share her pattern: so many of them inside her ball and so many
+    outside. Five records of another pattern are released at her true value.
+    """
+    others = [43, 58, 46, 51, 48, 56, 41, 53][:inside]
+    others += [88, 77, 64, 36, 33, 29, 25, 22, 18, 12][:outside]
+    true, released = ([first, *others, *[50] * 5] for first in (50, own))
+    return np.array(true), np.array(released), ["Betty's"] * 13 + ["other"] * 5
 
 
 def pattern():

@@ -32,6 +32,7 @@ WITHOUT_EXERCISES = {
     "intro",
     "ledger",
     "notation",
+    "session-sheets",
     "teaching",
 }
 # The first thirty minutes: words a minute, and minutes for a page's pictures.

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 import pseudopost as pp
+from betty import betty_file
 
 COLOURS = pp.plots.PALETTE
 OWN, OUTSIDE = "share with T = 1", "share outside"
@@ -24,18 +25,6 @@ PUBLISHED = pd.DataFrame(
 
 
 # What the chapter computes with.
-
-
-def betty_file(inside, outside, own):
-    """True values, released values and patterns; Betty is record 0.
-
-    Twelve others share her pattern: so many of them inside her ball and so many
-    outside. Five records of another pattern are released at her true value.
-    """
-    others = [43, 58, 46, 51, 48, 56, 41, 53][:inside]
-    others += [88, 77, 64, 36, 33, 29, 25, 22, 18, 12][:outside]
-    true, released = ([first, *others, *[50] * 5] for first in (50, own))
-    return np.array(true), np.array(released), ["Betty's"] * 13 + ["other"] * 5
 
 
 def thirteenths(values):
