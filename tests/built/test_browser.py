@@ -282,6 +282,29 @@ def test_the_ledger_is_filtered_in_the_page(browser):
     page.close()
 
 
+@pytest.mark.parametrize(
+    ("query", "chapters"),
+    [
+        ("identification risk", ["p1/identification-risk"]),
+        ("pairwise weights", ["p2/pairwise-weights"]),
+        ("re-weighting", ["p3/re-weighting"]),
+        ("csv", ["practice/your-own-data"]),
+        ("epsilon", ["path/what-is-promised", "api/privacy"]),
+    ],
+)
+def test_search_puts_a_chapter_before_the_glossary(browser, query, chapters):
+    page = browser.new_page()
+    page.goto(f"{(HTML / 'search.html').as_uri()}?q={query.replace(' ', '+')}")
+    page.locator("#search-results p", has_text="found").wait_for()
+    found = page.locator("#search-results ul.search li > a")
+    places = found.evaluate_all("list => list.map(a => a.getAttribute('href'))")
+    pages = [re.search(r"book/(.*)\.html", place)[1] for place in places]
+    assert pages[0] in chapters
+    if "appendix/notation" in pages:
+        assert pages.index("appendix/notation") > 0
+    page.close()
+
+
 def test_search_finds_a_chapter(browser):
     page = browser.new_page()
     page.goto((HTML / "index.html").as_uri())
