@@ -283,6 +283,43 @@ def test_the_ledger_is_filtered_in_the_page(browser):
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["practice/teaching", "appendix/ledger", "appendix/notation", "start/about"],
+)
+def test_a_phone_shows_rows_of_tables_as_cards(browser, name):
+    page = browser.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto((HTML / "book" / f"{name}.html").as_uri())
+    tables = page.locator("article table.cards")
+    assert tables.count()
+    beyond = "list => list.map(table => table.scrollWidth - table.clientWidth)"
+    assert max(tables.evaluate_all(beyond)) <= 1
+    cells = tables.first.locator("tbody tr").first.locator("td")
+    heads = tables.first.locator("thead th").all_text_contents()
+    told = cells.evaluate_all("list => list.map(cell => cell.dataset.head)")
+    assert told == [head.strip() for head in heads]
+    page.set_viewport_size({"width": 1280, "height": 900})
+    display = "table => getComputedStyle(table.querySelector('td')).display"
+    assert tables.first.evaluate(display) == "table-cell"
+    page.close()
+
+
+def test_a_figure_leads_to_its_picture_in_full_size(browser):
+    page = browser.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto((HTML / "book" / "path" / "before-and-after.html").as_uri())
+    image = page.locator("article figure img").first
+    shown = image.evaluate("image => image.clientWidth")
+    assert image.evaluate("image => image.naturalWidth") > shown
+    source = image.evaluate("image => image.src")
+    image.click()
+    page.wait_for_url(source)
+    page.go_back()
+    assert page.locator("article figure img").first.is_visible()
+    page.close()
+
+
+@pytest.mark.parametrize(
     ("query", "chapters"),
     [
         ("identification risk", ["p1/identification-risk"]),
