@@ -51,15 +51,18 @@ TYPED = {
 }
 
 
+def typed(formula):
+    """Return a formula of LaTeX as it would be typed."""
+    text = re.sub(r"\\(?:mathrm|mathbf|boldsymbol|text)\b|\\[,;! ]", " ", formula)
+    text = re.sub(r"\\[a-z]+", lambda word: TYPED.get(word[0], word[0][1:]), text)
+    return re.sub(r"[\\{}]", "", text)
+
+
 def plain(paragraph):
     """Return the text of a paragraph, with formulas as they would be typed."""
     text = paragraph.astext()
     for formula in paragraph.findall(nodes.math):
-        typed = re.sub(
-            r"\\(?:mathrm|mathbf|boldsymbol|text)\b|\\[,;! ]", " ", formula.astext()
-        )
-        typed = re.sub(r"\\[a-z]+", lambda word: TYPED.get(word[0], word[0][1:]), typed)
-        text = text.replace(formula.astext(), re.sub(r"[\\{}]", "", typed))
+        text = text.replace(formula.astext(), typed(formula.astext()))
     return " ".join(text.split())
 
 
