@@ -6,6 +6,8 @@ PROFILE ?= book
 # Chapters and tests that run side by side; chapters fewer where memory is short.
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 CHAPTER ?=
+SEED ?=
+BANK ?=
 VENV := .venv
 BIN := $(VENV)/bin
 BUILD := _build
@@ -22,7 +24,7 @@ export PSEUDOPOST_PROGRESS ?= off
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book preview offline pdf slides report quick test lint pytest notebooks pages times strip refresh lock clean
+.PHONY: help book preview offline pdf slides exam report quick test lint pytest notebooks pages times strip refresh lock clean
 
 help:  ## List the targets, with minutes on two cores
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +67,9 @@ pdf: $(VENV)/.installed  ## Build the whole book as _build/pdf/pseudopost.pdf (5
 
 slides: book  ## Make six decks, one for each session of the short course, in _build/slides
 	$(BIN)/python tools/slides.py
+
+exam: $(VENV)/.installed  ## Make an examination and what marks it: make exam SEED=7 (BANK=my_questions.py)
+	$(BIN)/python tools/exam.py "$(SEED)" $(BANK)
 
 report: $(VENV)/.installed  ## Write the reproduction report from the ledger, as _build/report.md
 	$(BIN)/python tools/report.py
