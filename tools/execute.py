@@ -67,6 +67,7 @@ LONG = {
     "pairwise-weights",
     "tuning-weights",
     "utility",
+    "utility-measures",
     "whack-a-mole",
     "real-households",
     "real-counts",
