@@ -3,25 +3,13 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from large_files import NORMAL, POINTS, normal_posterior, standard_errors_off, xi
 from scipy import optimize, special, stats
 
 import pseudopost as pp
 
 COUNTS = np.arange(601)
-POINTS = np.linspace(-12, 12, 4801)
-NORMAL = stats.norm.pdf(POINTS) / stats.norm.pdf(POINTS).sum()
 COLOURS = pp.plots.PALETTE
-
-
-def mean_and_error(values):
-    """Mean of simulated values, and its standard error."""
-    return np.mean(values), stats.sem(values)
-
-
-def standard_errors_off(result, value):
-    """How far a mean is from a value, in standard errors of the mean."""
-    mean, error = result
-    return abs(mean - value) / error
 
 
 def negative_binomial(mu, phi):
@@ -122,12 +110,6 @@ def lipschitz_values(y, mus, phis):
     }
 
 
-def factors(theta, alpha, files):
-    """Product over the records of each file of (p_theta / p_0) to the weight."""
-    log_ratio = stats.norm.logpdf(files, theta) - stats.norm.logpdf(files)
-    return np.exp(log_ratio @ alpha)
-
-
 def regression_release(file, rng, m=20):
     """Synthetic values from a linear regression of the log value on all columns."""
     log_value = np.log(file["value"].to_numpy())
@@ -141,11 +123,6 @@ def regression_release(file, rng, m=20):
         drawn = beta + sigma * root @ rng.normal(size=len(beta))
         released.append(np.exp(design @ drawn + sigma * rng.normal(size=len(file))))
     return np.array(released)
-
-
-def xi(n):
-    """The rate, the root of log(n) / n."""
-    return np.sqrt(np.log(n) / n)
 
 
 def prior_mass_by_quadrature(radius, points=4001):
@@ -168,30 +145,6 @@ def meets_a2(weights):
     return bool(below <= np.sqrt(n) and 1 - common <= missing + 1e-12)
 
 
-def actual_radius(n, low=0.5, C3=1.0):
-    """Radius with 99% of the pseudo posterior, on average over files.
-
-    The variances of the centre and around the centre are added.
-    """
-    n_A = np.ceil(np.sqrt(n))
-    rest = 1 - C3 * xi(n) / np.sqrt(n - n_A)
-    total = low * n_A + rest * (n - n_A)
-    squares = low**2 * n_A + rest**2 * (n - n_A)
-    return stats.norm.ppf(0.995) * np.sqrt(squares / total**2 + 1 / total)
-
-
-def process_values(process, n_files):
-    """Means and errors of the empirical process, for the text."""
-    (mean, error), (plain, plain_error) = process["weighted"], process["plain"]
-    return {
-        "process-reps": n_files,
-        "process-mean": mean,
-        "process-se": error,
-        "process-plain": plain,
-        "process-plain-se": plain_error,
-    }
-
-
 def point_values(population, large):
     """Phi at points of populations, and its mean in large files, for the text."""
     truths = {"phi-mixture": "mixture", "phi-correct": "NB(100, 10)"}
@@ -206,39 +159,38 @@ def point_values(population, large):
 
 
 def growing_values(growing):
-    """The table of growing files, for the text."""
-    shorts = {"sqrt(n) largest (A2)": "a2", "30% largest": "share"}
-    values = {}
-    for name, short in shorts.items():
-        for n in (250, 4000):
-            row = growing.loc[(name, n)]
-            values[f"bias-{short}-{n}"] = row["bias"]
-            values[f"outside-{short}-{n}"] = row["mass outside"]
-            values[f"covers-{short}-{n}"] = 100 * row["covers 0"]
-    return values
+    """Coverage under A2, in per cent, from the table of growing files, for the text."""
+    covers = growing.loc["sqrt(n) largest (A2)", "covers 0"]
+    return {f"covers-a2-{n}": 100 * covers[n] for n in (250, 4000)}
 
 
 def table_values(table):
-    """Simulated files of counts, for the text."""
-    lw = table.loc["mixture"].xs("LW", level="weights")
-    spread = {
-        f"nb-{name.replace(' ', '-')}-{n}": table.loc[("NB(100, 10)", n, name), "sd"]
-        for name in ("CW", "sigmoid", "LW", "A2", "fixed share")
+    """Standard deviation of the model in small and large files, for the text."""
+    return {
+        f"nb-{name}-{n}": table.loc[("NB(100, 10)", n, name), "sd"]
+        for name in ("LW", "A2")
         for n in (250, 16_000)
     }
-    phi = {f"lw-{n}": lw.loc[n, "phi"] for n in (250, 1000, 16_000)}
-    return spread | phi | {"lw-1000-se": lw.loc[1000, "error"]}
 
 
-def contraction_values(check):
-    """The check of Theorem 1, for the text."""
-    orders = check["log10 of the bound"] - check["log10 of the largest mass"]
-    return {
-        "promised-low": 100 * check["promised"].min(),
-        "promised-high": 100 * check["promised"].max(),
-        "mass-orders": np.floor(orders.min()),
-        "rho-1600": check.loc[(1600, 4, 1), "radius"],
-    }
+def draw_piles(data, sizes):
+    """Pseudo posterior of the normal mean in a growing file, under two weightings."""
+    _, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained", sharey=True)
+    panels = (
+        ("all weights 1/2", "Scalar", 0, np.full(len(data), 0.5)),
+        ("large values weighted down", "Vector", -(np.pi**-0.5), stats.norm.cdf(-data)),
+    )
+    grid = np.linspace(-1, 0.5, 1501)
+    for ax, (title, look, point, weights) in zip(axes, panels, strict=True):
+        for n, style in zip(sizes, (":", "--", "-"), strict=True):
+            centre, sd = normal_posterior(data[:n], weights[:n])
+            density = stats.norm.pdf(grid, centre, sd)
+            ax.plot(grid, density, style, color=COLOURS[look], label=f"n = {n:,}")
+        ax.axvline(0, color="black", linewidth=0.8)
+        ax.axvline(point, color=COLOURS[look], linewidth=0.8)
+        ax.set(xlabel="theta", title=title)
+        ax.legend()
+    axes[0].set_ylabel("Pseudo posterior density")
 
 
 def draw_points(steps, moving, scalar, moving_lw):
@@ -270,21 +222,6 @@ def draw_points(steps, moving, scalar, moving_lw):
     axes[0].set(ylabel="phi at the Kullback-Leibler point", ylim=(0, None))
     axes[1].set(ylabel="mu at the Kullback-Leibler point (counts)", ylim=(98.8, 101.4))
     axes[0].legend(fontsize="small", loc="upper left")
-
-
-def draw_divergence(thetas, divergence):
-    """Rényi divergence by theta; `divergence` has a table by weight for each truth."""
-    _, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained", sharey=True)
-    looks = {0.2: "Unweighted", 0.5: "Vector", 0.8: "Scalar"}
-    for ax, (s, by_weight) in zip(axes, divergence.items(), strict=True):
-        for weight, look in looks.items():
-            label, colour = f"weight {weight}", COLOURS[look]
-            ax.plot(thetas, by_weight[weight], color=colour, label=label)
-        ax.axhline(0, color=COLOURS["Data"], linewidth=0.8)
-        ax.set(xlabel="theta", title=f"truth N(0, {s**2:.3g}), model N(theta, 1)")
-        ax.set_xticks([-1, -0.5, 0, 0.5, 1])
-    axes[0].set_ylabel("Rényi divergence of a record (nats)")
-    axes[0].legend()
 
 
 def draw_sorted_weights(weights):
@@ -358,37 +295,6 @@ def draw_growing(growing, table, sizes):
         ax.minorticks_off()
 
 
-def draw_sharpness(theorem_radius):
-    """The radius of Theorem 1 and the actual one, by n and by the weight in A."""
-    sizes = np.logspace(2, 8, 40)
-    missing = np.logspace(np.log10(0.5), -5, 60)
-    colours = [COLOURS[look] for look in ("Marginal", "Data", "Unweighted")]
-    theorem, rate, actual = ({"color": colour} for colour in colours)
-    actual["label"] = "actual, 99% of the mass"
-
-    _, (left, right) = plt.subplots(
-        1, 2, figsize=(9, 3.8), layout="constrained", sharey=True
-    )
-    left.plot(sizes, theorem_radius(sizes, 4, 1), label="Theorem 1", **theorem)
-    left.plot(sizes, xi(sizes), ":", label="rate $\\xi_n$", **rate)
-    left.plot(sizes, actual_radius(sizes), **actual)
-    left.set(
-        xscale="log",
-        yscale="log",
-        xlabel="n (records)",
-        ylabel="Distance from theta*",
-    )
-    left.legend(fontsize="small", loc="lower left")
-    alone = theorem_radius(1600, 4, 1, 1 - missing, 0.0)
-    both = theorem_radius(1600, 4, 1, 1 - missing)
-    right.plot(missing, alone, "--", label="Theorem 1, first term alone", **theorem)
-    right.plot(missing, both, label="Theorem 1", **theorem)
-    right.plot(missing, actual_radius(1600, 1 - missing), **actual)
-    right.set(xscale="log", xlabel="1 - weight in $A_n$, at n = 1,600")
-    right.invert_xaxis()
-    right.legend(fontsize="small", loc="center left")
-
-
 def claims_on_forms(gaps):
     """Equations 11 and 12 and the log ratio: five differences, by name."""
     return {
@@ -425,49 +331,6 @@ def claim_on_point(printed, plain, cw, large):
             "as corrected",
             printed_off < 4 and read_off < 4,
         )
-    }
-
-
-def claims_on_divergence(gap, at_itself, affinities, exact, exponent, simulated):
-    """Equations 14 and 15, and the product of affinities.
-
-    Parameters
-    ----------
-    gap, at_itself : float
-        Divergences: largest difference from closed forms, and value at the point.
-    affinities, exact : array-like, shape (n,)
-        Affinities of the records, by quadrature and by the closed form.
-    exponent : float
-        Sum of the weighted divergences, the logarithm of the product of affinities.
-    simulated : tuple
-        Mean and standard error of the product.
-    """
-    return {
-        "P1-Eq14": (
-            "closed form and quadrature equal; 0 at theta*",
-            gap < 1e-8 and at_itself < 1e-12,
-        ),
-        "P1-Eq15": (
-            "closed form and quadrature equal",
-            np.allclose(affinities, exact, rtol=1e-9),
-        ),
-        "P1-EqU06": (
-            "product of five and a simulated expectation agree",
-            np.isclose(np.log(affinities).sum(), exponent)
-            and standard_errors_off(simulated, affinities.prod()) < 4,
-        ),
-    }
-
-
-def claims_on_process(empirical_gap, weighted, plain):
-    """Equation 16 and the empirical process: means and errors under both weights."""
-    off = max(standard_errors_off(weighted, -6), standard_errors_off(plain, 0))
-    return {
-        "P1-Eq16": ("masses weight / n; sums agree", empirical_gap < 1e-12),
-        "P1-EqU05": (
-            f"mean {weighted[0]:.2f} under fixed weights, {plain[0]:z.2f} without",
-            off < 4,
-        ),
     }
 
 
@@ -540,46 +403,5 @@ def claim_on_vectors(estimated, scalar, cw):
         "P1-Claim31": (
             f"distance of phi from its truth, 10: scalar 0, CW {cw:.1f}",
             max(vectors.max(), cw) < scalar,
-        )
-    }
-
-
-def claims_on_contraction(check, by_weight, by_size):
-    """Theorem 1 and Equation 25.
-
-    Parameters
-    ----------
-    check : DataFrame
-        Shares of files with a mass of at most, and at least, the bound; promised share.
-    by_weight, by_size : array-like
-        Radius of the theorem as the weight rises to 1, and as n grows.
-    """
-    most, least, promised = (
-        check[name] for name in ("share at most", "share at least", "promised")
-    )
-    return {
-        "P1-Thm1": (
-            f"holds in {100 * most.min():.0f}% of the files, promised "
-            f"at most {100 * promised.max():.0f}%",
-            (most >= promised).all()
-            and promised.max() > 0.5
-            and (np.diff(by_weight) > 0).all()
-            and (np.diff(by_size) < 0).all(),
-        ),
-        "P1-Eq25": (
-            f"printed direction in {100 * least.max():.0f}% of the files",
-            (least >= promised).all(),
-        ),
-    }
-
-
-def claim_on_terms(terms):
-    """Does the first term dominate? Table of both terms, by n."""
-    loose, strict = terms["ratio"], terms["ratio, with xi_n"]
-    return {
-        "P1-Claim27": (
-            f"ratio {loose.iloc[0]:.2f}, then {loose.iloc[-1]:.2f}; with xi_n "
-            f"{strict.iloc[0]:.1f}, then {strict.iloc[-1]:.0f}",
-            loose.iloc[-1] >= 2 * loose.iloc[0],
         )
     }
