@@ -8,6 +8,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 CHAPTER ?=
 SEED ?=
 BANK ?=
+FOLDER ?=
 VENV := .venv
 BIN := $(VENV)/bin
 BUILD := _build
@@ -24,7 +25,7 @@ export PSEUDOPOST_PROGRESS ?= off
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book preview offline pdf slides exam report quick test lint pytest notebooks pages times strip refresh lock clean
+.PHONY: help book preview offline pdf slides exam competition report quick test lint pytest notebooks pages times strip refresh lock clean
 
 help:  ## List the targets, with minutes on two cores
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +71,9 @@ slides: book  ## Make six decks, one for each session of the short course, in _b
 
 exam: $(VENV)/.installed  ## Make an examination and what marks it: make exam SEED=7 (BANK=my_questions.py)
 	$(BIN)/python tools/exam.py "$(SEED)" $(BANK)
+
+competition: $(VENV)/.installed  ## Deal the release-board competition: make competition SEED=3; FOLDER=... scores it
+	$(BIN)/python tools/competition.py $(if $(FOLDER),score "$(FOLDER)",deal "$(SEED)")
 
 report: $(VENV)/.installed  ## Write the reproduction report from the ledger, as _build/report.md
 	$(BIN)/python tools/report.py
