@@ -173,7 +173,8 @@ class _Page:
         index = node["cell_index"]
         self.place = index
         self.pending(index)
-        output = [n for part in node.children[1:] for n in part.children]
+        parts = (p for p in node.children if "cell_output" in p["classes"])
+        output = [n for part in parts for n in part.children]
         markdown = [n for n in output if isinstance(n, nodes.table | nodes.bullet_list)]
         if markdown:
             # The cell prints MyST, which only the book can show.
