@@ -97,6 +97,11 @@ def test_every_candidate_needs_a_probability(folder):
             competition.advantage(wrong, members)
 
 
+def test_nothing_handed_in_is_said(folder):
+    with pytest.raises(SystemExit, match="no release was handed in"):
+        competition.main("score", str(folder))
+
+
 @pytest.mark.parametrize("words", [(), ("deal", "x"), ("score", "nowhere")])
 def test_other_commands_are_refused(words):
     with pytest.raises(SystemExit, match="Usage"):

@@ -144,6 +144,8 @@ def score(folder):
             "best attack": best,
             "attacks": len(attacks),
         }
+    if not rows:
+        raise ValueError(f"no release was handed in: {folder / 'releases'} is empty")
     board = pd.DataFrame.from_dict(rows, orient="index").rename_axis("release")
     board.to_csv(folder / "board.csv")
     return board
@@ -153,7 +155,10 @@ def main(command="", argument=""):
     if command == "deal" and argument.isdigit():
         print(deal(int(argument)))
     elif command == "score" and (Path(argument) / "teacher" / "members.csv").exists():
-        print(score(argument).round(2).to_string())
+        try:
+            print(score(argument).round(2).to_string())
+        except ValueError as error:
+            sys.exit(str(error))
     else:
         sys.exit(__doc__)
 
