@@ -1,5 +1,18 @@
-// What a small screen needs.
+// Tables and figures, also on a small screen.
 document.addEventListener("DOMContentLoaded", () => {
+  // Numbers of a table are set to the right, under the head of their column.
+  const number = /^([-+]?\d[\d.,]*(e[-+]?\d+)?%?|nan|-|)$/i;
+  for (const table of document.querySelectorAll("article table.dataframe")) {
+    const rows = [...table.tBodies[0].rows];
+    const columns = Math.max(...rows.map((row) => row.querySelectorAll("td").length));
+    const heads = table.tHead ? [...table.tHead.rows] : [];
+    for (let back = 1; back <= columns; back++) {
+      const cells = rows.map((row) => [...row.querySelectorAll("td")].at(-back)).filter(Boolean);
+      if (!cells.every((cell) => number.test(cell.textContent.trim()))) continue;
+      const above = heads.map((row) => [...row.cells].at(-back)).filter((cell) => cell?.colSpan === 1);
+      for (const cell of [...cells, ...above]) cell.classList.add("number");
+    }
+  }
   // A row of a table of three columns or more becomes a card (book.css): each cell below
   // the other, under the head of its column, which is noted here.
   for (const table of document.querySelectorAll("article table:not(.dataframe)")) {

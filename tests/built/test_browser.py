@@ -304,6 +304,21 @@ def test_a_phone_shows_rows_of_tables_as_cards(browser, name):
     page.close()
 
 
+def test_numbers_of_tables_are_set_to_the_right(browser):
+    page = browser.new_page()
+    page.goto((HTML / "book" / "start" / "quickstart.html").as_uri())
+    aligned = """list => list.map(cell => [
+        cell.textContent.trim(), getComputedStyle(cell).textAlign
+    ])"""
+    cells = page.locator("article table.dataframe td").evaluate_all(aligned)
+    assert len(cells) > 20
+    assert {side for _, side in cells} == {"right"}
+    page.goto((HTML / "book" / "p3" / "count-weights.html").as_uri())
+    words = page.locator("article table.dataframe td").evaluate_all(aligned)
+    assert {side for text, side in words if " " in text} <= {"left", "start"}
+    page.close()
+
+
 def test_a_figure_leads_to_its_picture_in_full_size(browser):
     page = browser.new_page()
     page.set_viewport_size({"width": 390, "height": 844})
