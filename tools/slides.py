@@ -141,7 +141,7 @@ class Book:
 
     def sheet(self, number):
         """Return the parts of a sheet: its title, plan, tables and paragraphs."""
-        section = self.page(SHEETS).find_all("section", recursive=True)[1:][number]
+        section = self.page(SHEETS).find_all("section")[1:][number]
         plan, *outputs = section.find_all("table")
         parts = {}
         for paragraph in section.find_all("p"):

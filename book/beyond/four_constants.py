@@ -111,14 +111,14 @@ def table(file):
     )
 
 
-def numbers_of_text(file):
-    """Numbers for the text around the picture."""
+def numbers_of_text(file, table):
+    """Numbers for the text around the picture, some of them from its table."""
     in_ball = chance_in_ball(file)
     lw, shifted, cw = (
         at_setting(file, *setting, 0, in_ball)
         for setting in ((0, 1, 0), (0, 1, 0.3), (0.5, 1, 0))
     )
-    found = np.array(json.loads(table(file))["found"], float).reshape(-1, 4)
+    found = np.array(json.loads(table)["found"], float).reshape(-1, 4)
     return {
         "n-settings": len(found),
         "lw-epsilon": lw[0],

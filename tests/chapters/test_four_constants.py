@@ -82,7 +82,7 @@ def test_the_table_is_small(table):
 
 
 def test_numbers_of_the_text(file, table):
-    found = chapter.numbers_of_text(file)
+    found = chapter.numbers_of_text(file, json.dumps(table))
     assert found["n-settings"] == np.prod([len(x) for x in table["lists"]])
     assert 0 < found["risk-low"] < found["risk-high"] < 0.5
     assert found["lw-epsilon"] < found["shifted-epsilon"]

@@ -4,21 +4,12 @@ import pandas as pd
 import pytest
 import seven_releases as seven
 import utility
+from judged import set_to, verdicts
 from scipy import stats
 
 import pseudopost as pp
 
 SIZES = (2, 3, 5, 10, 20)
-
-
-def verdicts(claims):
-    return {name: bool(holds) for name, (_, holds) in claims.items()}
-
-
-def set_to(table, row, column, value):
-    changed = table.copy()
-    changed.loc[row, column] = value
-    return changed
 
 
 # Intervals

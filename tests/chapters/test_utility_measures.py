@@ -4,20 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import utility_measures as chapter
+from judged import set_to, verdicts
 
 import pseudopost as pp
 
 RELEASES = ["Unweighted", "Pairwise", "Marginal", "Top-coded", "Permuted", "Noisy"]
-
-
-def verdicts(claims):
-    return {name: bool(holds) for name, (_, holds) in claims.items()}
-
-
-def set_to(table, row, column, value):
-    changed = table.copy()
-    changed.loc[row, column] = value
-    return changed
 
 
 # Measures
