@@ -25,7 +25,7 @@ export PSEUDOPOST_PROGRESS ?= off
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book preview offline pdf slides exam competition report quick test lint pytest notebooks pages times strip refresh lock clean
+.PHONY: help book preview offline kit pdf slides exam competition report quick test lint pytest notebooks pages times strip refresh lock clean
 
 help:  ## List the targets, with minutes on two cores
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ pdf: $(VENV)/.installed  ## Build the whole book as _build/pdf/pseudopost.pdf (5
 	mkdir -p $(BUILD)/pdf
 	cp $(BUILD)/latex/pseudopost.pdf $(BUILD)/pdf/
 	$(BIN)/python -m pytest tests/built/test_pdf.py
+
+kit: book  ## Pack the notebooks without solutions and the package: _build/pseudopost-course.zip
+	$(BIN)/python tools/kit.py
 
 slides: book  ## Make six decks, one for each session of the short course, in _build/slides
 	$(BIN)/python tools/slides.py

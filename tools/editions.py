@@ -50,6 +50,8 @@ if not find_spec("companion"):
 if not find_spec("pseudopost"):
     sys.exit("Install what requirements.txt lists, then start the notebook again.")"""
 FOLD = "<details>\n<summary>{head}</summary>\n\n{text}\n\n</details>"
+# Pages that say what comes out in class.
+FOR_TEACHERS = {"book/practice/teaching", "book/practice/session-sheets"}
 LEAKS = (
     r"\{[\w:.+-]+\}`",  # role
     r"(?:`{3,}|:{3,}|~{3,})\s*\{",  # directive
@@ -449,8 +451,10 @@ def main():
         for name in sorted(names):
             document = app.env.get_and_resolve_doctree(name, app.builder)
             for edition in EDITIONS:
-                page = _Page(edition, name, document, app, names, url)
-                write(page, BUILD / "editions" / edition / f"{name}.ipynb")
+                given = names - FOR_TEACHERS if edition == "student" else names
+                if name in given:
+                    page = _Page(edition, name, document, app, given, url)
+                    write(page, BUILD / "editions" / edition / f"{name}.ipynb")
     for edition in EDITIONS:
         folder = BUILD / "editions" / edition
         shutil.copytree(ROOT / "data", folder / "data")

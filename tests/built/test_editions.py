@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import editions as tools  # noqa: E402
+import kit  # noqa: E402
 
 FOLDER = ROOT / "_build" / "editions"
 NAMES = sorted(
@@ -21,8 +23,13 @@ NAMES = sorted(
     for path in (ROOT / "book").rglob("*.ipynb")
     if ".ipynb_checkpoints" not in path.parts
 )
+FOR_STUDENTS = sorted({*NAMES} - tools.FOR_TEACHERS)
+GIVEN = {e: FOR_STUDENTS if e == "student" else NAMES for e in tools.EDITIONS}
 name = pytest.mark.parametrize("name", NAMES)
 edition = pytest.mark.parametrize("edition", tools.EDITIONS)
+edition_and_name = pytest.mark.parametrize(
+    ("edition", "name"), [(e, name) for e, names in GIVEN.items() for name in names]
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -110,7 +117,7 @@ def fragments(markdown):
 def test_every_chapter_is_there_and_valid(edition):
     paths = [*(FOLDER / edition).rglob("*.ipynb")]
     found = [str(p.relative_to(FOLDER / edition).with_suffix("")) for p in paths]
-    assert sorted(found) == NAMES
+    assert sorted(found) == GIVEN[edition]
     for path in paths:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
@@ -119,7 +126,7 @@ def test_every_chapter_is_there_and_valid(edition):
         assert not any(cell.get("outputs") for cell in notebook.cells)
 
 
-@name
+@pytest.mark.parametrize("name", FOR_STUDENTS)
 def test_solutions_are_only_in_their_editions(name):
     words, programs = solutions(name)
     exercises = re.findall(r"\{exercise(?:-start)?\}", text("source", name))
@@ -138,8 +145,7 @@ def test_solutions_are_only_in_their_editions(name):
     assert "Solution to" not in student
 
 
-@edition
-@name
+@edition_and_name
 def test_exercises_have_the_numbers_of_the_book(edition, name):
     labels = numbers(name, ".exercise .caption-number")
     count = len(re.findall(r"\{exercise(?:-start)?\}", text("source", name)))
@@ -176,8 +182,7 @@ def test_code_is_that_of_the_source(name):
     assert code("reader", name)[1:] == source
 
 
-@edition
-@name
+@edition_and_name
 def test_relative_links_point_to_files(edition, name):
     links = re.findall(r"\]\(([^)\s]+)\)", text(edition, name))
     targets = [link for link in links if "://" not in link]
@@ -196,6 +201,24 @@ def test_students_code_uses_no_name_of_a_solution():
         check=False,
     )
     assert result.returncode == 0, result.stdout
+
+
+def test_kit_has_no_solutions_and_brings_the_package(tmp_path):
+    kit.main()
+    archive = zipfile.ZipFile(ROOT / "_build" / f"{kit.NAME}.zip")
+    archive.extractall(tmp_path)
+    folder = tmp_path / kit.NAME
+    names = {
+        str(path.relative_to(folder).with_suffix(""))
+        for path in folder.rglob("*.ipynb")
+    }
+    assert sorted(names) == FOR_STUDENTS
+    words = [plain(path.read_text()) for path in folder.rglob("*.ipynb")]
+    assert not any("Solution to" in text for text in words)
+    lines = (folder / "requirements.txt").read_text().splitlines()
+    (wheel,) = (line for line in lines if line.startswith("./"))
+    assert not any("git+" in line for line in lines)
+    assert "pseudopost/__init__.py" in zipfile.ZipFile(folder / wheel).namelist()
 
 
 @pytest.mark.parametrize("edition", ["student", "instructor"])
