@@ -709,39 +709,27 @@ SHORT = {"2016Q1": "16", "2014Q1": "14", "stand-in": "in"}
 
 
 def survey_numbers(quarters):
-    """Households with a weight of their own (%), and what all stand for (millions)."""
+    """Households with a weight of their own, in percent."""
     values = {}
     for name, file in quarters.items():
         weight = file.survey["weight"]
         values[f"own-weight-{SHORT[name]}"] = 100 * np.mean(
             ~weight.duplicated(keep=False)
         )
-        values[f"stand-for-{SHORT[name]}"] = weight.sum() / 1e6
     return values
 
 
 def fit_numbers(fitted):
     """What the text says of the fits, from :func:`convergence` by file."""
-    numbers = {
-        "largest-rhat": fitted["largest R-hat"].max(),
-        "smallest-ess": fitted["smallest bulk ESS"].min(),
-    }
-    return numbers | {
-        f"{label}-{name}-{SHORT[file]}": fitted.loc[(file, name), column]
-        for label, column in (("weight", "mean weight"), ("occupied", "components"))
+    return {"smallest-ess": fitted["smallest bulk ESS"].min()} | {
+        f"weight-{name}-{SHORT[file]}": fitted.loc[(file, name), "mean weight"]
         for file, name in fitted.index
     }
 
 
 def sampling_numbers(tables):
     """What the text says of patterns, from :func:`sampling_protects` by quarter."""
-    labels = {
-        "patterns": "patterns",
-        "patterns of one record": "lone",
-        "smallest pattern stands for": "least",
-        "alone with their income (%)": "alone",
-        "fewest with a close income": "close",
-    }
+    labels = {"patterns": "patterns", "fewest with a close income": "close"}
     return {
         f"{label}-{paper}-{SHORT[name]}": table.loc[paper, column]
         for name, table in tables.items()
@@ -754,9 +742,8 @@ def risk_numbers(found):
     """What the text says of mean risks, from :func:`risks` by file.
 
     ``gone`` is how much of the way from the file to its shuffles synthesis alone has
-    gone, and ``won`` how much of the rest Marginal weights go, in percent; ``between``
-    is how far apart the weighted synthesizers are, and ``vector`` what Vector takes off
-    the risk for P1's intruder, in percent.
+    gone, ``won`` how much of the rest Marginal weights go, and ``vector`` what Vector
+    takes off the risk for P1's intruder, all in percent.
     """
     numbers = {}
     for file, (values, _) in found.items():
@@ -769,14 +756,13 @@ def risk_numbers(found):
         way = mean["Data"] - mean["Shuffled"]
         numbers[f"gone-{short}"] = 100 * (1 - left / way)
         numbers[f"won-{short}"] = 100 * (mean["Unweighted"] - mean["Marginal"]) / left
-        numbers[f"between-{short}"] = np.ptp(mean[[*NAMES[1:]]])
         of_p1 = values["P1's intruder", "mean"]
         numbers[f"vector-{short}"] = 100 * (1 - of_p1["Vector"] / of_p1["Unweighted"])
     return numbers
 
 
 def component_numbers(found):
-    """Mean risks of the text, from :func:`by_component` by file."""
+    """Mean risks and largest incomes, from :func:`by_component` by file."""
     return {
         f"{label}-{name}-{rule.split()[0]}-{SHORT[file]}": values.loc[
             (name, rule), column
@@ -785,7 +771,6 @@ def component_numbers(found):
         for name, rule in values.index
         for label, column in (
             ("by", "mean risk"),
-            ("off", "largest error (%)"),
             ("top", "largest income (millions)"),
         )
     }
@@ -892,14 +877,10 @@ def finding_numbers(looked):
 def file_numbers(files):
     """What the text says of the files."""
     labels = {
-        "records": "records",
         "income 0 (%)": "zeros",
-        "losses": "losses",
         "place suppressed (%)": "suppressed",
-        "kept": "kept",
         "up to 10,000 (%)": "low",
         f"shared by {SHARED_BY} and more (%)": "atoms",
-        "multiples of 1,000 (%)": "round",
         "residual sd of the logarithm": "residual",
     }
     found = {name: described(file) for name, file in files.items()}

@@ -516,45 +516,33 @@ def error(utility, row, name):
 # Numbers for the text
 
 
-def risk_numbers(risk, weighted, riskiest, by_pattern):
-    """Mean risks, those of the riskiest, and what weights change."""
+def risk_numbers(risk, weighted):
+    """Mean risks, and how many records weights put up."""
     return {
         "risk-data": risk["Data"].mean(),
         "risk-unweighted": risk["Unweighted"].mean(),
         "risk-weighted": risk[weighted].mean(),
-        "top-unweighted": riskiest(risk["Unweighted"]),
-        "top-weighted": riskiest(risk[weighted]),
-        "pattern-high": by_pattern[weighted].max(),
-        "pattern-low": by_pattern[weighted].min(),
         "up": int((risk[weighted] - risk["Unweighted"] > 0.25).sum()),
     }
 
 
-def utility_numbers(utility, distances, group_errors, weighted):
-    """Errors in percent, and distances."""
-    values = {"group-low": group_errors.min(), "group-high": group_errors.max()}
-    short = {
-        "mean": "mean",
-        "25% quantile": "q25",
-        "50% quantile": "median",
-        "90% quantile": "q90",
+def utility_numbers(utility, weighted):
+    """Errors under the weights, in percent."""
+    short = {"mean": "mean", "25% quantile": "q25", "90% quantile": "q90"}
+    return {
+        f"{label}-weighted": error(utility, row, weighted)
+        for row, label in short.items()
     }
-    for name, label in (("Unweighted", "unweighted"), (weighted, "weighted")):
-        for row, statistic in short.items():
-            values[f"{statistic}-{label}"] = error(utility, row, name)
-        values[f"ecdf-{label}"] = distances.iloc[:, 0][name]
-        values[f"pmse-{label}"] = distances["to"][name]
-    return values
 
 
 def forecast_numbers(tuning, utility, weighted):
-    """Forecasts of two quantiles beside what the fit came out with."""
-    values = {}
-    for row, label in (("25% quantile", "q25"), ("90% quantile", "q90")):
-        values[f"{label}-forecast"] = tuning[row].iloc[0]
-        values[f"{label}-fit"] = utility.loc[row, (weighted, "estimate")]
-        values[f"{label}-shifted"] = tuning[row].loc[(1, 0.4)]
-    return values
+    """Forecasts of the 90% quantile beside what the fit came out with."""
+    row = "90% quantile"
+    return {
+        "q90-forecast": tuning[row].iloc[0],
+        "q90-fit": utility.loc[row, (weighted, "estimate")],
+        "q90-shifted": tuning[row].loc[(1, 0.4)],
+    }
 
 
 # Figures

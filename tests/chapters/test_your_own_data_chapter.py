@@ -116,36 +116,28 @@ def test_numbers_of_risks():
         "Unweighted": np.array([0.2, 0.1]),
         "Pairwise": np.array([0.5, 0.0]),
     }
-    patterns = pd.DataFrame({"Pairwise": [0.3, 0.7]})
-    found = own.risk_numbers(risk, "Pairwise", np.max, patterns)
+    found = own.risk_numbers(risk, "Pairwise")
     assert (found["risk-data"], found["risk-weighted"]) == (0.75, 0.25)
-    assert (found["top-weighted"], found["up"]) == (0.5, 1)
-    assert (found["pattern-high"], found["pattern-low"]) == (0.7, 0.3)
+    assert found["up"] == 1
 
 
 def test_numbers_of_utility():
-    rows = ["mean", "25% quantile", "50% quantile", "90% quantile"]
+    rows = ["mean", "25% quantile", "90% quantile"]
     one = estimates_of(Data=100.0, Unweighted=101.0, Pairwise=80.0)
-    utility = pd.concat([one] * 4).set_axis(rows)
+    utility = pd.concat([one] * 3).set_axis(rows)
     utility.loc["90% quantile", ("Pairwise", "estimate")] = 70
-    distances = pd.DataFrame(
-        {"largest": [0.1, 0.2], "from": [1, 2], "to": [3, 4]},
-        ["Unweighted", "Pairwise"],
-    )
-    found = own.utility_numbers(utility, distances, pd.Series([-3, 5]), "Pairwise")
-    assert found["mean-unweighted"] == pytest.approx(1)
+    found = own.utility_numbers(utility, "Pairwise")
+    assert found["mean-weighted"] == found["q25-weighted"] == pytest.approx(-20)
     assert found["q90-weighted"] == pytest.approx(-30)
-    assert (found["ecdf-weighted"], found["pmse-unweighted"]) == (0.2, 3)
-    assert (found["group-low"], found["group-high"]) == (-3, 5)
 
 
 def test_numbers_of_forecasts():
     index = pd.MultiIndex.from_tuples([(1, 0), (1, 0.4)])
-    tuning = pd.DataFrame({"25% quantile": [4, 3], "90% quantile": [28, 30]}, index)
-    utility = pd.concat([estimates_of(Pairwise=7.0)] * 2).set_axis(tuning.columns)
+    tuning = pd.DataFrame({"90% quantile": [28, 30]}, index)
+    utility = estimates_of(Pairwise=7.0).set_axis(tuning.columns)
     found = own.forecast_numbers(tuning, utility, "Pairwise")
-    assert (found["q25-forecast"], found["q90-shifted"]) == (4, 30)
-    assert found["q25-fit"] == 7
+    assert (found["q90-forecast"], found["q90-shifted"]) == (28, 30)
+    assert found["q90-fit"] == 7
 
 
 # The report
