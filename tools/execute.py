@@ -65,7 +65,7 @@ LONG = {
     "simulation-study",
     "ce-income",
     "pairwise-weights",
-    "tuning-weights",
+    "tuning-experiments",
     "utility",
     "utility-measures",
     "whack-a-mole",
