@@ -63,6 +63,7 @@ print('{"checked": %s, "real_files": %s}' % (found, real))
 LONG = {
     "mixture-synthesizer",
     "simulation-study",
+    "twelve-files",
     "ce-income",
     "pairwise-weights",
     "tuning-experiments",

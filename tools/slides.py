@@ -43,7 +43,7 @@ SESSIONS = (
         (
             ("path/how-risk-becomes-weight", "fig-curves"),
             ("p1/risk-weights", "fig-one-weight"),
-            ("p1/simulation-study", "fig-simulation-tradeoff"),
+            ("p1/twelve-files", "fig-simulation-tradeoff"),
         ),
         "path/how-risk-becomes-weight",
     ),

@@ -39,7 +39,7 @@ GAPS = {
     "P1-Fig05": "**A setting.** P1 does not say how many records are at either mode, and "
     "prints no skewness. With fewer at the upper one most simulated files are highly "
     "skewed, by our reading; with the share that we had first they are not "
-    "({ref}`simulation-skewed`).",
+    "({ref}`the file <simulation-file>`).",
     "P1-Tab12": "**A setting.** The published mean under the scalar lies between ours at "
     "P1's weight of 0.455 and at the smaller one that has the mean risk of the vector on "
     "our file ({ref}`the search for the scalar <simulation-scalar>`, "

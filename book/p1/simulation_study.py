@@ -1,4 +1,4 @@
-"""Of the simulation study: measures, findings, figures, and checks of the claims.
+"""Of P1's simulation on one file: the study, measures, figures, checks of the claims.
 
 Results of one file are kept by name of the synthesizer, "Unweighted", or by name and
 rule of allocation, such as ("Vector", "weighted"); a study has them as attributes.
@@ -11,9 +11,11 @@ import pandas as pd
 from scipy import stats
 
 import pseudopost as pp
-from companion import contrasts, density
+from companion import Study, by_profile, contrasts, density
 
 COLOURS = pp.plots.PALETTE
+KNOWN = ["x1", "x2", "x3", "x4", "x5"]
+COMPONENTS, DRAWS = by_profile((4, 80), (20, 400), (20, 2000))
 RULES = ("density", "weighted")
 NAMES = ("Unweighted", "Vector", "Scalar")
 MODES = np.array([0.1, 1.0])
@@ -21,15 +23,8 @@ WINDOWS = {"low": "0 to 0.5", "high": "0.5 to 5"}
 GRIDS = {"low": np.linspace(0.005, 0.5, 100), "high": np.linspace(0.5, 5, 226)}
 WIDTHS = {"low": 0.01, "high": 0.1}  # standard deviation of the kernel
 PEAKS = {"low": (0.05, 0.2), "high": (0.7, 1.3)}
+LEVELS = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
 RATIO = "largest 1%: median ratio"
-UTILITY = [
-    "density error, low",
-    "density error, high",
-    "Kolmogorov-Smirnov",
-    "Wasserstein, log",
-    "quantiles, log",
-    "coefficients",
-]
 
 # P1, Figures 12 and 13: risks under Synthesizer, Weights_V and Weights_S.
 PUBLISHED = {
@@ -150,14 +145,51 @@ def probability_higher(values, chosen):
     return test.statistic / (chosen.sum() * (~chosen).sum())
 
 
-def rank_correlation(a, b):
-    """Spearman's correlation; not a number if one of the two is constant."""
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
-        return np.nan
-    return stats.spearmanr(a, b).statistic
-
-
 # --- Fits, files and tables -----------------------------------------------------------
+
+
+def release(s, name):
+    """Draw 20 files from a fit by either rule, and measure their risks."""
+    for rule in RULES:
+        s.z[name, rule] = s.synthesize(name, n_datasets=20, allocation=rule)
+        s.risk[name, rule] = s.risk_of(s.z[name, rule])
+
+
+def study(seed, n_components, **options):
+    """The unweighted and the vector-weighted synthesizer on the file of a seed."""
+    data = pp.datasets.lognormal_mixture(random_seed=seed, **options)
+    sampling = {"draws": DRAWS, "tune": DRAWS, "random_seed": seed}
+    s = Study(data, "value", KNOWN, n_components, radius=0.2, **sampling)
+    s.add("Unweighted", n_datasets=20)
+    s.weights["Vector"] = pp.sigmoid_weights(s.risk["Unweighted"])
+    s.fits["Vector"] = s.fit(s.weights["Vector"])
+    release(s, "Vector")
+    return s
+
+
+def add_scalars(s):
+    """Add the scalar weight with the mean risk of the vector, and P1's; the search."""
+    target = s.risk["Vector", "weighted"].mean()
+    search = pp.match_scalar_weight(
+        s.model,
+        s.fits["Unweighted"],
+        s.risk_of,
+        target,
+        tolerance=0.02 * target,
+        allocation="weighted",
+    )
+    s.weights["Scalar"] = np.full(len(s.y), search.constant)
+    s.fits["Scalar"] = search.fit
+    s.fits["Published scalar"] = s.fit(np.full(len(s.y), 0.455))
+    for name in ("Scalar", "Published scalar"):
+        release(s, name)
+    return search
+
+
+def released_again(s):
+    """Risks in 20 more data sets from the unweighted fit."""
+    seed = s.sampling["random_seed"] + 100
+    return s.risk_of(s.synthesize("Unweighted", 20, random_seed=seed))
 
 
 def summary(fit, weights, risk):
@@ -241,214 +273,32 @@ def record_measures(y, z, risk):
     }
 
 
-# --- Findings on one file -------------------------------------------------------------
-
-
-def findings(s, rule):
-    """Which findings of P1's section 5 hold on one file, by a rule of allocation."""
-    utility, risk = by_rule(s.utility, rule), by_rule(s.risk, rule)
-    found = {
-        **findings_on_densities(utility),
-        **findings_on_records(s.y, risk, utility),
-        **findings_on_ten(s.y, risk, s.weights["Vector"]),
-        **findings_on_low_risks(risk),
-    }
-    return {finding: bool(holds) for finding, holds in found.items()}
-
-
-def findings_on_densities(utility):
-    """Whose density is nearer to that of the data, and whose peaks are lower."""
-    unweighted, vector, scalar = (pd.Series(utility[name]) for name in NAMES)
-    low, high = "density error, low", "density error, high"
-    peaks = ["peak ratio, low", "peak ratio, high"]
+def utility(s, z):
+    """What the claims are about, for one synthesizer, averaged over its data sets."""
+    log_y, log_z = np.log(s.y), np.log(z)
+    quantiles = np.quantile(log_z, LEVELS, axis=1).T - np.quantile(log_y, LEVELS)
     return {
-        "unweighted is closest, 0 to 0.5": unweighted[low]
-        < min(vector[low], scalar[low]),
-        "unweighted is closest, 0.5 to 5": unweighted[high]
-        < min(vector[high], scalar[high]),
-        "vector is closer than scalar, 0 to 0.5": vector[low] < scalar[low],
-        "vector is closer than scalar, 0.5 to 5": vector[high] < scalar[high],
-        "vector raises the peak at 0.1": vector[peaks[0]] > 1,
-        "vector raises the peak at 1": vector[peaks[1]] > 1,
-        "vector thins the upper tail": vector["share above the 97.5% quantile"] < 0.025,
-        "scalar lowers both peaks": scalar[peaks].max() < 1,
+        **density_measures(s.y, z),
+        "Kolmogorov-Smirnov": np.mean([stats.ks_2samp(v, s.y).statistic for v in z]),
+        "Wasserstein, log": np.mean(
+            [stats.wasserstein_distance(v, log_y) for v in log_z]
+        ),
+        "quantiles, log": np.abs(quantiles).mean(),
+        "coefficients": coefficient_error(s.model.X, log_y, log_z),
+        **record_measures(s.y, z, s.risk["Unweighted"]),
     }
-
-
-def findings_on_records(y, risk, utility):
-    """Which records move, and which are risky."""
-    unweighted, vector, scalar = (utility[name] for name in NAMES)
-    spread, safe = "sd of the log ratio", "the same, safer half"
-    at_mode = from_mode(y) < 1.2
-    before = risk["Unweighted"]
-    largest = max(risk["Vector"].max(), risk["Scalar"].max())
-    return {
-        "scalar spreads the records": scalar[spread] > unweighted[spread],
-        "scalar spreads safe records more than vector": scalar[safe] > vector[safe],
-        "risk is higher off the modes": before[~at_mode].mean()
-        > before[at_mode].mean(),
-        "vector pulls in the largest 1%": vector[RATIO] < unweighted[RATIO],
-        "vector halves the largest 1%, unweighted keeps it": vector[RATIO] < 0.5
-        and unweighted[RATIO] > 0.8,
-        "both lower the largest risk": largest < before.max(),
-    }
-
-
-def findings_on_ten(y, risk, weights):
-    """What becomes of the ten riskiest and of the ten largest records."""
-    top, largest = highest(risk["Unweighted"]), highest(y)
-    before, vector, scalar = (risk[name][top] for name in NAMES)
-    large_before, large_vector, large_scalar = (risk[name][largest] for name in NAMES)
-    rank = rank_correlation(weights[largest], large_vector)
-    return {
-        "ten riskiest: vector 0 for six or more": (vector == 0).sum() >= 6,
-        "ten riskiest: vector below 0.15": vector.max() < 0.15,
-        "ten riskiest: vector < scalar < unweighted": vector.mean()
-        < scalar.mean()
-        < before.mean(),
-        "ten largest: vector never above unweighted": (
-            large_vector <= large_before
-        ).all(),
-        "ten largest: vector mean below scalar mean": large_vector.mean()
-        < large_scalar.mean(),
-        "ten largest: vector mean at most half of unweighted": large_vector.mean()
-        <= 0.5 * large_before.mean(),
-        "ten largest: higher weight, higher risk": rank > 0,
-    }
-
-
-def findings_on_low_risks(risk):
-    """Whether the vector has the most risks near 0."""
-    low = {name: (values < 0.05).sum() for name, values in risk.items()}
-    return {
-        "risks below 0.05: more under vector than unweighted": low["Vector"]
-        > low["Unweighted"],
-        "risks below 0.05: more under vector than scalar": low["Vector"]
-        > low["Scalar"],
-    }
-
-
-# --- Many files -----------------------------------------------------------------------
-
-
-def risks_by_file(studies):
-    """Mean risks, and the scalar weights whose mean risk is nearest to the vector's."""
-    rows = {}
-    for seed, s in studies.items():
-        rows[seed] = {
-            "ten riskiest, unweighted": s.risk["Unweighted"][
-                highest(s.risk["Unweighted"])
-            ].mean(),
-            "mean risk, unweighted": s.risk["Unweighted"].mean(),
-            **{f"vector, {rule}": s.risk["Vector", rule].mean() for rule in RULES},
-            **{f"scalar, {rule}": s.risk["Scalar", rule].mean() for rule in RULES},
-            **{f"scalar weight, {rule}": s.nearest[rule] for rule in RULES},
-        }
-    return pd.DataFrame(rows).T.rename_axis("seed")
-
-
-def numbers_of_files(held, seeds):
-    """Files of the given seeds in which findings hold, beside the skewed ones."""
-    table = {"60%": held["weighted"][list(seeds)], "30%": held["skewed"]}
-    counts = pd.DataFrame({share: files.sum(axis=1) for share, files in table.items()})
-    return counts.rename_axis(columns="at the upper mode")
-
-
-def marks(weighted, printed):
-    """By which rule findings hold: b both, w the weighted, p the printed, - neither."""
-    letters = np.select([weighted & printed, weighted, printed], ["b", "w", "p"], "-")
-    return pd.DataFrame(letters, weighted.index, weighted.columns)
-
-
-def average_utility(studies):
-    """Means over the files of the measures of utility, by the weighted rule."""
-    tables = [pd.DataFrame(by_rule(s.utility, "weighted")) for s in studies.values()]
-    return sum(tables) / len(tables)
-
-
-def with_risky_records(by_file):
-    """Seeds of the files whose ten riskiest records have a mean risk of .8, as P1's.
-
-    `by_file` is the table of :func:`risks_by_file`.
-    """
-    means = by_file["ten riskiest, unweighted"]
-    return list(means.index[means >= 0.8])
-
-
-def scalar_less_vector(studies):
-    """By file, how much larger the density errors are under the scalar weight."""
-    return pd.DataFrame(
-        {
-            window: [
-                s.utility["Scalar", "weighted"][f"density error, {window}"]
-                - s.utility["Vector", "weighted"][f"density error, {window}"]
-                for s in studies.values()
-            ]
-            for window in WINDOWS
-        }
-    )
-
-
-def weight_and_risk(studies):
-    """By file, the rank correlation of weight and risk of the ten largest records."""
-    return [
-        rank_correlation(s.weights["Vector"][rows], s.risk["Vector", "weighted"][rows])
-        for s in studies.values()
-        for rows in [highest(s.y)]
-    ]
-
-
-def means_of_ten(studies):
-    """Mean risks of the ten riskiest and the ten largest records, over the files."""
-    table = pd.DataFrame(
-        {
-            seed: {
-                f"ten {which}, {name}": ir[rows].mean()
-                for which, rows in (
-                    ("riskiest", highest(s.risk["Unweighted"])),
-                    ("largest", highest(s.y)),
-                )
-                for name, ir in by_rule(s.risk, "weighted").items()
-            }
-            for seed, s in studies.items()
-        }
-    )
-    return pd.DataFrame(
-        {"mean": table.mean(axis=1), "standard error": table.sem(axis=1)}
-    )
-
-
-def means_beside_published(groups):
-    """Mean risks of ten records for groups of files, by name, and in P1's tables."""
-    table = {name: means_of_ten(files) for name, files in groups.items()}
-    published = {
-        f"ten {which}, {name}": risks[name].mean()
-        for which, risks in PUBLISHED.items()
-        for name in NAMES
-    }
-    return pd.concat(table | {"P1": pd.Series(published).to_frame("mean")}, axis=1)
-
-
-def more_low_risks(studies):
-    """By file, by how much more of the risks are below .05 under the vector."""
-    shares = pd.DataFrame(
-        {
-            seed: {
-                name: (ir < 0.05).mean()
-                for name, ir in by_rule(s.risk, "weighted").items()
-            }
-            for seed, s in studies.items()
-        }
-    ).T
-    return shares[["Unweighted", "Scalar"]].rsub(shares["Vector"], axis=0)
-
-
-def in_standard_errors(table):
-    """Means over the files in units of their standard errors."""
-    return table.mean() / table.sem()
 
 
 # --- Numbers for the text -------------------------------------------------------------
+
+
+def numbers_of_file(y, shapes):
+    """Of the file, and of files that are more skewed, a row each of `shapes`."""
+    return {
+        "skewness": stats.skew(y),
+        "shape-files": len(shapes),
+        "as-in-p1": is_as_in_p1(shapes).sum(),
+    }
 
 
 def excess_of_published(s):
@@ -470,13 +320,8 @@ def numbers_of_fits(fits, search, target, excess):
     return {
         "mean-risk-Unweighted": fits.loc["Unweighted", "mean risk"],
         "mean-risk-Vector": fits.loc["Vector", "mean risk"],
-        "ess-Unweighted": fits.loc["Unweighted", "smallest ESS"],
-        "ess-Vector": fits.loc["Vector", "smallest ESS"],
         "mean-weight": fits.loc["Vector", "mean weight"],
-        "occupied": round(fits.loc["Unweighted", "occupied components"]),
-        "rhat": fits["largest R-hat"].max(),
         "scalar": search.constant,
-        "steps": len(path),
         "near-low": near.min(),
         "near-high": near.max(),
         "above-published": 100 * excess["difference"],
@@ -486,15 +331,10 @@ def numbers_of_fits(fits, search, target, excess):
 
 def numbers_of_places(by_place):
     """Of the table by distance from the nearer mode."""
-    columns = {
-        "outside": "share outside",
-        "own": "share with T = 1",
-        "place-risk": "mean risk",
-    }
     return {
-        f"{label}-{place}": by_place[column].iloc[row]
-        for label, column in columns.items()
+        f"place-risk-{place}": by_place["mean risk"].iloc[row]
         for row, place in enumerate(("mode", "slope", "foot", "far"))
+        if place != "foot"
     }
 
 
@@ -507,108 +347,28 @@ def numbers_of_tables(riskiest, ten_largest, weights):
         "top-before": top["", "Unweighted"].mean(),
         "top-again": top["", "again"].mean(),
         "top-Vector-density-zeros": (top["density", "Vector"] == 0).sum(),
-        "top-Vector-density-max": top["density", "Vector"].max(),
         "top-Vector-weighted-zeros": (top["weighted", "Vector"] == 0).sum(),
-        "top-Vector-weighted-max": top["weighted", "Vector"].max(),
         "top-Vector-weighted-mean": top["weighted", "Vector"].mean(),
         "top-Scalar-weighted-mean": top["weighted", "Scalar"].mean(),
         "top-Published-weighted-mean": top["weighted", "Scalar 0.455"].mean(),
         "top-Scalar-in-p1": PUBLISHED["riskiest"]["Scalar"].mean(),
         "big-Vector-weighted-mean": vector.mean(),
-        "big-Scalar-weighted-mean": large["weighted", "Scalar"].mean(),
-        "big-low-value": large["", "value"].iloc[low],
-        "big-low-before": large["", "Unweighted"].iloc[low],
+        "big-Vector-in-p1": PUBLISHED["largest"]["Vector"].mean(),
         "big-low-weight": weights[low],
         "big-low-after": vector[low],
-        "big-rank": rank_correlation(weights, vector),
         "published-weight": pp.sigmoid_weights([0.3818])[0],
     }
 
 
 def numbers_of_utility(utility):
     """Of the table of utility on the first file."""
-    weighted = by_rule(utility, "weighted")
     result = {}
-    for name, measures in weighted.items():
-        result[f"sd-{name}"] = measures["sd of the log ratio"]
+    for name, measures in by_rule(utility, "weighted").items():
         result[f"sd-safe-{name}"] = measures["the same, safer half"]
-        for window in WINDOWS:
-            result[f"peak-{window}-{name}"] = measures[f"peak ratio, {window}"]
+        if name != "Scalar":
+            for window in WINDOWS:
+                result[f"peak-{window}-{name}"] = measures[f"peak ratio, {window}"]
     return result
-
-
-def numbers_of_seeds(held, top_means, risky, average):
-    """Of the table by seed; `top_means` are mean risks of the ten riskiest, by seed."""
-    others = top_means.index.difference(risky)
-    count = {rule: table.sum(axis=1) for rule, table in held.items()}
-    halved = "vector halves the largest 1%, unweighted keeps it"
-    result = {
-        "files": len(top_means),
-        "risky-files": len(risky),
-        "other-files": ", ".join(map(str, others)) or "none",
-        "other-top": (top_means[others] if len(others) else top_means).mean(),
-        "zeros-density": count["density"]["ten riskiest: vector 0 for six or more"],
-        "ratio-weighted": count["weighted"][
-            "ten largest: vector never above unweighted"
-        ],
-        "halved-weighted": count["weighted"][halved],
-        "halved-density": count["density"][halved],
-    }
-    for window, values in WINDOWS.items():
-        result[f"nearer-{window}"] = count["weighted"][
-            f"vector is closer than scalar, {values}"
-        ]
-        for name in NAMES:
-            result[f"average-peak-{window}-{name}"] = average.loc[
-                f"peak ratio, {window}", name
-            ]
-    return result
-
-
-def numbers_of_skewed(tens, held):
-    """Of the skewed files, and of the ten largest records under the vector."""
-    large = tens.loc["ten largest, Vector"]
-    return {
-        "skewed-files": held.shape[1],
-        "skewed-thins": held.loc["vector thins the upper tail"].sum(),
-        "skewed-large": large["30%", "mean"],
-        "skewed-large-error": large["30%", "standard error"],
-        "ordinary-large": large["60%", "mean"],
-        "p1-large": large["P1", "mean"],
-    }
-
-
-def numbers_at_equal_risk(gaps, studies, average):
-    """Of the comparison at the same risk, and of the scalar weights 0.5 and 0.1."""
-
-    def top_risk(name):
-        return np.mean(
-            [
-                s.risk[name, "weighted"][highest(s.risk["Unweighted"])].mean()
-                for s in studies.values()
-            ]
-        )
-
-    error = "density error, high"
-    labels = ("low", "high", "ks", "wasserstein", "quantiles", "coefficients")
-    score = {key: in_standard_errors(table) for key, table in gaps.items()}
-    at_ten = score["ten riskiest", "weighted"]
-    return {
-        "half-high": np.mean(
-            [s.utility[0.5, "weighted"][error] for s in studies.values()]
-        ),
-        "vector-high": average.loc[error, "Vector"],
-        "half-top": top_risk(0.5),
-        "lowest-top": top_risk(0.1),
-        "vector-top": top_risk("Vector"),
-        "t-ten-min": at_ten.min(),
-        "t-ten-max": at_ten.max(),
-        "t-quantiles-density": score["mean", "density"]["quantiles, log"],
-        **{
-            f"t-{label}-weighted": value
-            for label, value in zip(labels, score["mean", "weighted"], strict=True)
-        },
-    }
 
 
 def numbers_of_toy(toy):
@@ -685,32 +445,6 @@ def draw_scatter(y, released):
     axes[0].set_ylabel("Synthetic value")
 
 
-def draw_tradeoff(studies, scalars):
-    """Density error against mean risk on each file: scalar weights, and the vector."""
-    n_rows = -(-len(studies) // 3)
-    size = {"figsize": (9.5, 2.7 * n_rows), "layout": "constrained"}
-    _, axes = plt.subplots(n_rows, 3, squeeze=False, **size)
-    for ax, (seed, s) in zip(axes.flat, studies.items(), strict=False):
-
-        def point(key, s=s):
-            return s.risk[key].mean(), s.utility[key]["density error, high"]
-
-        path = [
-            point(key) for key in ("Unweighted", *((a, "weighted") for a in scalars))
-        ]
-        ax.plot(*zip(*path, strict=True), "o-", color=COLOURS["Scalar"], label="Scalar")
-        style = {"color": COLOURS["Vector"], "markersize": 8, "label": "Vector"}
-        ax.plot(*point(("Vector", "weighted")), "D", **style)
-        ax.set_title(f"seed {seed}", fontsize=10)
-        ax.margins(0.08)
-        ax.set_ylim(bottom=0)
-    for ax in axes[-1]:
-        ax.set_xlabel("Mean risk")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("Density error, 0.5 to 5")
-    axes[0, 0].legend(fontsize=8)
-
-
 # --- Checks of the claims: what was found, in words, and whether it holds -------------
 
 
@@ -720,29 +454,6 @@ def claims(*groups):
     kinds = ("Fig", "Tab", "Set", "Claim")
     order = sorted(found, key=lambda claim: (kinds.index(claim[3:-2]), claim))
     return {claim: found[claim] for claim in order}
-
-
-def holds(held, *findings, on=None):
-    """Whether findings hold in three of every four files, by the weighted rule."""
-    table = held["weighted"].loc[list(findings)]
-    shares = (table if on is None else table[list(on[0])]).mean(axis=1)
-    return bool((shares >= 0.75).all())
-
-
-def counts(held, findings, on=None):
-    """Files in which findings hold, by the weighted and by the printed rule.
-
-    And skewed files, by the weighted rule. `on` are seeds of the files and of the
-    skewed files, by default all.
-    """
-    files, skewed = map(list, on or (held["weighted"], held["skewed"]))
-    numbers = [
-        f"{label}: {held['weighted'].loc[finding, files].sum():.0f} and "
-        f"{held['density'].loc[finding, files].sum():.0f}, "
-        f"skewed {held['skewed'].loc[finding, skewed].sum():.0f}"
-        for label, finding in findings.items()
-    ]
-    return f"{'; '.join(numbers)} of {len(files)} and {len(skewed)} files"
 
 
 def is_as_in_p1(shapes):
@@ -812,176 +523,6 @@ def claims_on_fits(fits, n_components, target, excess):
             f"(standard error {error:.1f})",
             matched and abs(above) < 2,
         ),
-    }
-
-
-def claims_on_densities(held, average, deviation):
-    """Distances of the densities and heights of the peaks.
-
-    `average` has means over the files of the measures of utility; `deviation` has, by
-    file and window, how much larger the error is under the scalar than the vector.
-    """
-    closest = {w: f"unweighted is closest, {w}" for w in WINDOWS.values()}
-    nearer = {w: f"vector is closer than scalar, {w}" for w in WINDOWS.values()}
-    peaks = {at: f"vector raises the peak {at}" for at in ("at 0.1", "at 1")}
-    thin, flatter = "vector thins the upper tail", "scalar lowers both peaks"
-    fig06 = {
-        "closest": closest[WINDOWS["low"]],
-        "vector nearer": nearer[WINDOWS["low"]],
-        "higher peak": peaks["at 0.1"],
-    }
-    fig07 = {
-        "higher peak": peaks["at 1"],
-        "thinner tail": thin,
-        "scalar flatter": flatter,
-    }
-    ratios = [average.loc[f"peak ratio, {window}", "Vector"] for window in WINDOWS]
-    score = in_standard_errors(deviation)
-    return {
-        "P1-Fig06": (counts(held, fig06), holds(held, *fig06.values())),
-        "P1-Fig07": (counts(held, fig07), holds(held, *fig07.values())),
-        "P1-Claim08": (counts(held, closest), holds(held, *closest.values())),
-        "P1-Claim09": (
-            f"{counts(held, nearer)}; mean difference "
-            + " and ".join(f"{t:.1f}" for t in score)
-            + " standard errors",
-            score.min() > 3,
-        ),
-        "P1-Claim10": (
-            f"{ratios[0]:.2f} and {ratios[1]:.2f} of the data; {counts(held, peaks)}",
-            holds(held, *peaks.values()),
-        ),
-    }
-
-
-def claims_on_records(held, average, kept, auc):
-    """Where records go.
-
-    `kept` is the share of the ten riskiest that the unweighted synthesizer leaves in
-    their balls, and `auc` the probability that a displaced record is the riskier one.
-    """
-    correlation = average.loc["correlation with the data, log"]
-    ratio = average.loc[RATIO]
-    wider = {
-        "wider": "scalar spreads the records",
-        "wider for safe records": "scalar spreads safe records more than vector",
-    }
-    spread = {"both peaks lower": "scalar lowers both peaks", "wider": wider["wider"]}
-    pulled = "vector pulls in the largest 1%"
-    return {
-        "P1-Fig08": (
-            f"correlation of logs {correlation['Unweighted']:.2f}; "
-            f"{100 * kept:.0f}% of the ten riskiest in their ball",
-            correlation["Unweighted"] > correlation[["Vector", "Scalar"]].max()
-            and kept > 0.8,
-        ),
-        "P1-Fig09": (
-            f"largest 1%: {ratio['Vector']:.2f} of their value; displaced riskier than "
-            f"others with probability {auc:.2f}",
-            ratio["Vector"] < 0.5 and ratio["Unweighted"] > 0.8 and auc > 0.8,
-        ),
-        "P1-Fig10": (counts(held, wider), holds(held, *wider.values())),
-        "P1-Claim12": (
-            f"largest 1%: {ratio['Unweighted']:.2f} of their value, then "
-            f"{ratio['Vector']:.2f}; {counts(held, {'less': pulled})}",
-            holds(held, pulled),
-        ),
-        "P1-Claim13": (counts(held, spread), holds(held, *spread.values())),
-    }
-
-
-def claims_on_risks(held, by_place, ranks, more_low):
-    """Where the risk is, and how far it falls.
-
-    `ranks` are the rank correlations of weight and risk of the ten largest records, by
-    file, and `more_low` by how much the share of risks below .05 is larger under the
-    vector.
-    """
-    lower, off = "both lower the largest risk", "risk is higher off the modes"
-    at_mode, slope, _, far = by_place["mean risk"]
-    ranks = pd.Series(ranks).dropna()
-    rank, error = ranks.mean(), ranks.sem()
-    score = in_standard_errors(more_low)
-    low = "risks below 0.05, in standard errors more than " + ", ".join(
-        f"{name} {t:+.1f}" for name, t in score.items()
-    )
-    return {
-        "P1-Fig11": (
-            f"{counts(held, {'largest lower': lower})}; {low}",
-            holds(held, lower) and score.min() > 2,
-        ),
-        "P1-Claim11": (
-            f"mean risk {at_mode:.2f} at the modes, {slope:.2f} on the slopes, "
-            f"{far:.2f} far off; {counts(held, {'higher': off})}",
-            holds(held, off),
-        ),
-        "P1-Claim14": (counts(held, {"lower": lower}), holds(held, lower)),
-        "P1-Claim17": (low, score.min() > 2),
-        "P1-Claim18": (
-            f"rank correlation of weight and risk {rank:.2f} (standard error "
-            f"{error:.2f}), mean of {len(ranks)} files",
-            rank > 2 * error,
-        ),
-    }
-
-
-def claims_on_ten(held, risky, riskiest, ten_largest):
-    """The tables of the ten riskiest and of the ten largest records.
-
-    `risky` are the files with risky records, and the skewed ones.
-    """
-    keys = [("", "Unweighted"), ("weighted", "Vector"), ("weighted", "Scalar")]
-    at_455 = riskiest["this file", "weighted", "Scalar 0.455"].mean()
-    top, large = (table["this file"][keys].mean() for table in (riskiest, ten_largest))
-    before, vector, scalar = top
-    zeros = "ten riskiest: vector 0 for six or more"
-    bound = "ten riskiest: vector below 0.15"
-    order = "ten riskiest: vector < scalar < unweighted"
-    large_records = {
-        "never higher": "ten largest: vector never above unweighted",
-        "halved": "ten largest: vector mean at most half of unweighted",
-    }
-    at_0 = (riskiest["this file", "weighted", "Vector"] == 0).sum()
-    of_ten = {"six or more 0": zeros, "below 0.15": bound}
-    top_means = ", ".join(f"{name} {mean:.3f}" for (_, name), mean in top.items())
-    large_means = ", ".join(f"{name} {mean:.2f}" for (_, name), mean in large.items())
-    return {
-        "P1-Tab12": (
-            f"means {top_means}; Scalar {at_455:.3f} with P1's weight of 0.455",
-            vector < 0.05
-            and vector < scalar < before
-            and holds(held, zeros, bound, order, on=risky),
-        ),
-        "P1-Tab13": (
-            f"means {large_means}; {counts(held, large_records, on=risky)}",
-            holds(held, *large_records.values(), on=risky),
-        ),
-        "P1-Claim15": (
-            f"{at_0} of ten at 0; {counts(held, of_ten, on=risky)}",
-            holds(held, zeros, bound, on=risky),
-        ),
-        "P1-Claim16": (
-            f"means {top_means}; {counts(held, {'in this order': order}, on=risky)}",
-            holds(held, order, on=risky),
-        ),
-    }
-
-
-def claims_at_equal_risk(at_mean, at_ten):
-    """Advantage of the vector by file and measure, at either kind of the same risk.
-
-    At the same mean risk that of all measures together counts, each in units of its
-    standard deviation between files.
-    """
-    score = in_standard_errors(at_mean)
-    together = in_standard_errors((at_mean / at_mean.std()).mean(axis=1))
-    return {
-        "P1-Claim01": (
-            "advantage in standard errors: "
-            + ", ".join(f"{measure} {t:+.1f}" for measure, t in score.items())
-            + f"; all together {together:+.1f}",
-            score.min() > -2 and together > 3 and in_standard_errors(at_ten).min() > 2,
-        )
     }
 
 
