@@ -280,33 +280,6 @@ def beside_published(tables):
     return rows.rename_axis(["dollars", "series"])
 
 
-def of_tail(y, z):
-    """How far up synthetic incomes go, and what that does to the means of the files."""
-    without = (z.sum(axis=1) - z.max(axis=1)).mean() / (z.shape[1] - 1)
-    return {
-        "mean": z.mean(),
-        "mean without the largest income of each file": without,
-        "mean of incomes capped at the largest of the data": np.minimum(
-            z, y.max()
-        ).mean(),
-        "largest income, median of the files": np.median(z.max(axis=1)),
-        "largest of all": z.max(),
-        "lowest mean of a file": z.mean(axis=1).min(),
-        "highest mean of a file": z.mean(axis=1).max(),
-    }
-
-
-def tails(studies, names):
-    """The tail of each file's synthetic incomes."""
-    return pd.DataFrame(
-        {
-            (seed, name): of_tail(study.y, study.z[name])
-            for seed, study in studies.items()
-            for name in names
-        }
-    ).T.rename_axis(["file", "series"])
-
-
 # Figures
 
 
@@ -478,13 +451,11 @@ def by_series(table, short):
 
 
 def numbers_of_six(by_hand):
-    """Weights of the outlier, and the range of the weights."""
-    values = {}
-    for kind in ("marginal", "pairwise"):
-        weights = by_hand[f"{kind} weight"]
-        values[f"six-{kind}"] = weights.iloc[-1]
-        values[f"six-range-{kind}"] = np.ptp(weights)
-    return values
+    """Range of the weights of six incomes."""
+    return {
+        f"six-range-{kind}": np.ptp(by_hand[f"{kind} weight"])
+        for kind in ("marginal", "pairwise")
+    }
 
 
 def numbers_of_timing(timing, slow):
@@ -499,102 +470,66 @@ def numbers_of_timing(timing, slow):
 
 
 def numbers_of_weights(y, marginal, pairwise, lines):
-    """The lift, the levels and the straight line of pairwise given marginal weights."""
+    """The lift, the level and the straight line of pairwise given marginal weights."""
     lift = (pairwise - marginal)[y >= 0]
     return {
         "lift-min": lift.min(),
-        "lift-mean": lift.mean(),
         "lift-max": lift.max(),
-        "mean-marginal": marginal.mean(),
-        "mean-pairwise": pairwise.mean(),
         "mean-ratio": pairwise.mean() / marginal.mean(),
         "slope": lines["slope"],
         "intercept": lines["intercept"],
         "line-r2": 100 * lines["explained, one line"],
-        "pattern-r2": 100 * lines["explained, a line for each pattern"],
-        "low-marginal": np.quantile(marginal, 0.01),
-        "low-pairwise": np.quantile(pairwise, 0.01),
         "losses": int((y < 0).sum()),
     }
 
 
-def numbers_of_risks(mean_risks, mean_expected, risk):
-    """Risks in a release, in the long run, and rises in the figure's release."""
+def numbers_of_risks(mean_risks, mean_expected):
+    """Risks in a release, and rises in the long run."""
     release = {
         "mean risk": "risk",
-        "IQR": "iqr",
-        "below .25 (%)": "below",
         "above .5": "above",
         "up by more than .25": "up",
-        "mean risk of these": "upmean",
         "largest": "largest",
-        "99% quantile": "q99",
     }
-    long_run = {
-        "IQR": "e-iqr",
-        "up by more than .25": "e-up",
-        "up by more than .1": "e-up1",
-    }
-    return (
-        by_series(mean_risks, release)
-        | by_series(mean_expected, long_run)
-        | {f"up-first-{name}": rises(risk, name) for name in WEIGHTED}
+    return by_series(mean_risks, release) | by_series(
+        mean_expected, {"up by more than .1": "e-up1"}
     )
 
 
-def numbers_of_utility(mean_shares, containing, tail, largest_confidential):
+def numbers_of_utility(mean_shares, containing, studies):
     """Errors in percent, intervals that hold the data, and enormous incomes."""
-    short = {"median": "median", "90% quantile": "q90", "Earner 2": "earner"}
-    largest = tail["largest of all"].groupby("series").max() / 1e6
-    low = tail["lowest mean of a file"].groupby("series").min()
-    high = tail["highest mean of a file"].groupby("series").max()
-    values = by_series(mean_shares.abs(), short) | {
-        "tail-u": largest["Unweighted"],
-        "data-max": largest_confidential / 1e6,
+    values = by_series(mean_shares.abs(), {"90% quantile": "q90"}) | {
+        "data-max": max(study.y.max() for study in studies.values()) / 1e6,
+        "tail-max": max(s.z["Marginal"].max() for s in studies.values()) / 1e6,
     }
     for name in WEIGHTED:
         ours = containing.xs(name, level="series").drop("published").to_numpy()
-        values |= {
-            f"contains-{name}": int(ours.sum()),
-            "contains-all": ours.size,
-            f"tail-max-{name}": largest[name],
-            f"tail-low-{name}": low[name],
-            f"tail-high-{name}": high[name],
-        }
+        values |= {f"contains-{name}": int(ours.sum()), "contains-all": ours.size}
     return values
 
 
-def numbers_of_level(errors, studies):
-    """Share of Pairwise's gain on Marginal that others have, and weights compared."""
+def numbers_of_level(errors):
+    """Share of Pairwise's gain on Marginal that others have."""
     mean_errors = errors["90% quantile"].groupby("series").mean()
     gain = mean_errors["Marginal"] - mean_errors
-    weight_gap = np.mean(
-        [
-            np.abs(study.weights["Pairwise"] - study.weights["Lifted"]).mean()
-            for study in studies.values()
-        ]
-    )
     return {
         f"{name.replace(' ', '-')}-share-q90": 100 * gain[name] / gain["Pairwise"]
-        for name in RIVALS
-    } | {"weight-gap": weight_gap}
+        for name in ("Lifted", "Own pattern", "Whole file")
+    }
 
 
 def numbers_of_radius(radius):
-    """What the radius does to the weights, the report and the refit."""
+    """What the radius does to the report and the refit."""
     short = {
-        "mean pairwise weight": "radius-pw",
         "mean risk, Unweighted": "radius-risk",
-        "refitted: mean risk at 20%": "radius-refit",
         "refitted: 90% quantile, % off": "radius-q90",
     }
     return by_series(radius.T.rename(index=lambda r: r.rstrip("%")).abs(), short)
 
 
 def numbers_of_two(two):
-    """Risks and weights with one variable, and with two in a box."""
+    """Weights and lone records with one variable, and with two in a box."""
     short = {
-        "mean risk": "two-risk",
         "mean pairwise weight": "two-pw",
         "alone in their ball (%)": "two-alone",
     }

@@ -201,14 +201,13 @@ def inside(price, name):
 
 def weight_values(study, levels, sizes):
     """Levels of the weights, patterns, and how much narrower a weighted file is."""
-    confidential, synthetic = levels.to_dict("index").values()
+    confidential = next(iter(levels.to_dict("index").values()))
     log_y = np.log(study.y + study.model.shift)
     weighted = np.sqrt(np.cov(log_y, aweights=study.weights["Marginal"]))
     return {
         "w-mean": confidential["mean"],
         "w-sum": confidential["sum"],
         "w-99": confidential["99% quantile"],
-        "w-syn-mean": synthetic["mean"],
         "w-ones": int(confidential["exactly 1 (records)"]),
         "losses": int((study.y < 0).sum()),
         "patterns": len(sizes),
@@ -221,10 +220,9 @@ def weight_values(study, levels, sizes):
 
 
 def release_values(overall, threshold):
-    """Means and zeros of the four releases, and who escapes the top-coding."""
+    """Mean risks of three releases, and who escapes the top-coding."""
     return {
-        **{f"mean-{name}": overall.loc[name, "mean"] for name in RELEASES},
-        **{f"zero-{name}": overall.loc[name, "exactly 0 (%)"] for name in RELEASES},
+        **{f"mean-{name}": overall.loc[name, "mean"] for name in ("Data", *FITS)},
         "threshold": threshold,
         "escape": threshold / 0.8,
     }
@@ -234,14 +232,9 @@ def ten_values(tens, means):
     """Means over the ten records, and what the published pairs of risks allow."""
     riskiest = tens[tens["list"] == "riskiest"]
     return {
-        **{
-            f"{kind}-{name}": means.loc[kind, name]
-            for kind in ("riskiest", "largest")
-            for name in RELEASES
-        },
+        **{f"riskiest-{name}": means.loc["riskiest", name] for name in FITS},
         "pairs": len(PUBLISHED_PAIRS),
         "agree": sum(one_pattern(*pair) for pair in PUBLISHED_PAIRS),
-        "zeros-riskiest": 10 * (riskiest["Marginal"] == 0).mean(),
         "small-ten": (riskiest["value"] < 50_000).groupby("file").sum().mean(),
     }
 
@@ -267,18 +260,7 @@ def mean_rises(rises):
 
 
 def yellow_values(files, long, rise=0.25):
-    """Mean risks, in the release and in the long run, of records that rose in one."""
-    rows = []
-    for found in long.values():
-        before, after = found["Unweighted again"].releases, found["Marginal"].releases
-        release, record = np.nonzero(after - before > rise)
-        kept = {
-            "moles-before": before[release, record],
-            "moles-after": after[release, record],
-            "moles-long-before": found["Unweighted"].risk[record],
-            "moles-long-after": found["Marginal"].risk[record],
-        }
-        rows.append(pd.DataFrame(kept))
+    """Mean long-run risks of the records that rose in 20 files."""
     drawn = []
     for seed, study in files.items():
         up = study.risk["Marginal"] - study.risk["Unweighted"] > rise
@@ -287,13 +269,12 @@ def yellow_values(files, long, rise=0.25):
             "fig-long-after": long[seed]["Marginal"].risk[up],
         }
         drawn.append(pd.DataFrame(kept))
-    return pd.concat(rows).mean().to_dict() | pd.concat(drawn).mean().to_dict()
+    return pd.concat(drawn).mean().to_dict()
 
 
 def reason_values(reasons, n):
     """Real changes and their parts, over the files."""
     mean = reasons.mean(axis=1)
-    up = reasons.loc["up by more than 0.25"]
     return {
         "why-down": mean["really down (%)"],
         "why-up": mean["really up (%)"],
@@ -303,71 +284,57 @@ def reason_values(reasons, n):
         "why-cover-max": reasons.loc["largest rise by cover alone"].max(),
         "why-bound": np.ceil(1000 * reasons.loc["bound on it"].max()) / 1000,
         "chance-up": n * stats.norm.sf(3),
-        "real-up": int(up.sum()),
-        "real-up-files": int((up > 0).sum()),
     }
 
 
 def mover_values(movers, files, long, parts):
-    """Means of the records that rose, and where the incomes of most of them are."""
+    """How often the records that rose are found, and where most of their incomes are."""
     incomes = [
         study.y[really(parts[seed], long[seed]["error"]) == "really up"]
         for seed, study in files.items()
     ]
     low, high = np.quantile(np.concatenate(incomes), [0.1, 0.9])
     return {
-        **{
-            f"up-{column.replace(', ', '-')}": value
-            for column, value in movers.loc["really up"].items()
-            if ", " in column
-        },
-        "widening-low": min(found["widening"] for found in long.values()),
-        "widening-high": max(found["widening"] for found in long.values()),
+        **{f"up-T-{name}": movers.loc["really up", f"T, {name}"] for name in FITS},
         "up-low": low,
         "up-high": high,
     }
 
 
-def four_values(four, files, long):
-    """Risks of the four records, and mean risks of each file's largest loss."""
-    values = {}
-    for key, label in zip(("yellow", "gain", "cover", "real"), four, strict=True):
-        column = four[label]
-        values[f"{key}-income"] = column["income"]
-        values[f"{key}-weight"] = column["weight"]
-        values[f"{key}-by-cover"] = column["part by cover"]
-        for when, name in (("before", "Unweighted"), ("after", "Marginal")):
-            values[f"{key}-20-{when}"] = column[f"risk, 20 files, {name}"]
-            values[f"{key}-long-{when}"] = column[f"long-run risk, {name}"]
+def four_values(four):
+    """Risks of the four records, the weight of one and the lost cover of another."""
+    yellow, gain, cover, real = (four[label] for label in four)
+    values = {"cover-by-cover": cover["part by cover"], "real-weight": real["weight"]}
     for when, name in (("before", "Unweighted"), ("after", "Marginal")):
-        losses = [long[k][name].risk[study.y.argmin()] for k, study in files.items()]
-        values[f"loss-{when}"] = np.mean(losses)
+        values[f"yellow-20-{when}"] = yellow[f"risk, 20 files, {name}"]
+        for key, record in (
+            ("yellow", yellow),
+            ("gain", gain),
+            ("cover", cover),
+            ("real", real),
+        ):
+            values[f"{key}-long-{when}"] = record[f"long-run risk, {name}"]
     return values
 
 
-def limit_values(limit, long):
-    """Records above the limit, and the largest long-run risk of any file."""
-    n = len(next(iter(long.values()))["Marginal"].risk)
-    values, sizes = {}, ("1", "5", "20", "100", "long")
-    for name in FITS:
-        for size, records in zip(sizes, limit[name], strict=True):
-            values[f"limit-{size}-{name}"] = records
-            values[f"limit-share-{size}-{name}"] = 100 * records / n
-        values[f"longest-{name}"] = max(f[name].risk.max() for f in long.values())
-    return values
+def limit_values(limit, n):
+    """Records above the limit in 20 files, and their share of all n in one."""
+    return {
+        **{f"limit-20-{name}": limit.loc["20", name] for name in FITS},
+        **{f"limit-share-1-{name}": 100 * limit.loc["1", name] / n for name in FITS},
+    }
 
 
 def price_values(estimate, price):
     """Mean estimates by release, and files whose interval has the value of the data."""
     plain = {label: label.replace(" ", "-").replace("%", "") for label in STATISTICS}
-    quantile, contained = estimate.loc["90% quantile"], inside(price, "Unweighted")
+    contained = inside(price, "Unweighted")
     return {
         **{
             f"{name}-{plain[label]}": estimate.loc[label, name]
-            for name in estimate
-            for label in STATISTICS
+            for name in ("Data", "Marginal")
+            for label in ("median", "90% quantile")
         },
-        "q90-error": 100 * (1 - quantile["Unweighted"] / quantile["Data"]),
         **{f"inside-{plain[label]}": int(contained[label]) for label in STATISTICS},
     }
 

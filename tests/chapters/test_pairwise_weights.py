@@ -218,15 +218,6 @@ def test_two_dimensions_are_summed_up():
     assert row["mean pairwise weight"] == pytest.approx(0.5)
 
 
-def test_tail_of_two_files():
-    z = np.array([[1.0, 2.0, 9.0], [1.0, 3.0, 5.0]])
-    tail = chapter.of_tail(np.array([1, 4]), z)
-    assert tail["mean without the largest income of each file"] == pytest.approx(1.75)
-    assert tail["mean of incomes capped at the largest of the data"] == 15 / 6
-    assert tail["largest income, median of the files"] == 7
-    assert (tail["lowest mean of a file"], tail["highest mean of a file"]) == (3, 4)
-
-
 # Numbers for the text
 
 
@@ -239,15 +230,24 @@ def test_names_of_numbers():
 
 
 def test_shares_of_the_gain(shares):
-    weights = {"Pairwise": np.array([0.2, 0.4]), "Lifted": np.array([0.3, 0.4])}
-    studies = {1: SimpleNamespace(weights=weights)}
     errors = shares.abs()
     errors = changed(errors, "90% quantile", "Lifted", 13)
-    errors = changed(errors, "90% quantile", "Scaled", 24)
-    found = chapter.numbers_of_level(errors, studies)
+    errors = changed(errors, "90% quantile", "Whole file", 24)
+    found = chapter.numbers_of_level(errors)
     assert found["Lifted-share-q90"] == pytest.approx(100, abs=0.1)
-    assert found["Scaled-share-q90"] == pytest.approx(0, abs=0.1)
-    assert found["weight-gap"] == pytest.approx(0.05)
+    assert found["Whole-file-share-q90"] == pytest.approx(0, abs=0.1)
+
+
+def test_largest_incomes_and_intervals_that_hold_the_data(shares, containing):
+    studies = {
+        k: SimpleNamespace(y=np.array([1e6, k * 1e6]), z={"Marginal": np.array([k])})
+        for k in (1, 2)
+    }
+    means = shares.groupby("series").mean()
+    found = chapter.numbers_of_utility(means, containing, studies)
+    assert (found["data-max"], found["tail-max"]) == (2, 2e-6)
+    assert (found["contains-Marginal"], found["contains-Pairwise"]) == (0, 8)
+    assert found["contains-all"] == 8
 
 
 def test_weights_as_if_balls_were_independent():

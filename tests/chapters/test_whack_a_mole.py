@@ -146,7 +146,6 @@ def test_reasons_split_the_real_rises():
     assert row["bound on it"] == pytest.approx(0.5)
     values = wam.reason_values(pd.DataFrame({1: row, 2: row}), 1000)
     assert values["why-bound"] == 0.5
-    assert (values["real-up"], values["real-up-files"]) == (2, 2)
     assert values["chance-up"] == pytest.approx(1.35, abs=0.01)
 
 
@@ -158,9 +157,8 @@ def test_records_by_the_direction_of_their_change(study, found):
     assert up["income"] == np.median(study.y[:10])
     assert up["T, Marginal"] == pytest.approx(found["Marginal"].T[:10].mean())
     values = wam.mover_values(table, {1: study}, {1: found}, {1: parts})
-    assert values["up-risk-Marginal"] == up["risk, Marginal"]
+    assert values["up-T-Marginal"] == up["T, Marginal"]
     assert values["up-low"] == np.quantile(study.y[:10], 0.1)
-    assert values["widening-low"] == values["widening-high"] == 1.3
 
 
 def test_four_records(study):
@@ -196,7 +194,6 @@ def test_intervals_that_contain_the_value_of_the_data():
     estimate = price.pivot_table("estimate", "statistic", "release")
     values = wam.price_values(estimate, price)
     assert values["Data-90-quantile"] == 10
-    assert values["q90-error"] == pytest.approx(-20)
     assert values["inside-median"] == 1
 
 
@@ -212,15 +209,9 @@ def test_weight_values(study):
 
 
 def test_yellow_records_regress_to_the_mean(study, found):
-    releases = np.zeros((5, 40))
-    rises = releases.copy()
-    rises[0, 3] = 0.5
-    found["Unweighted again"] = found["Unweighted again"]._replace(releases=releases)
-    found["Marginal"] = found["Marginal"]._replace(releases=rises)
     study.risk = {"Unweighted": np.zeros(40), "Marginal": np.eye(40)[5]}
     values = wam.yellow_values({1: study}, {1: found})
-    assert (values["moles-before"], values["moles-after"]) == (0, 0.5)
-    assert values["moles-long-before"] == found["Unweighted"].risk[3]
+    assert values["fig-long-before"] == found["Unweighted"].risk[5]
     assert values["fig-long-after"] == found["Marginal"].risk[5]
 
 
@@ -229,12 +220,12 @@ def test_mean_rises_weigh_files_alike():
     assert wam.mean_rises(rises) == {"pair": 4}
 
 
-def test_limit_values(found):
-    limit = pd.DataFrame({name: [8.0, 6, 4, 2, 0] for name in wam.FITS})
-    values = wam.limit_values(limit, {1: found})
+def test_limit_values():
+    sizes = ["1", "5", "20", "100"]
+    limit = pd.DataFrame({name: [8.0, 6, 4, 2] for name in wam.FITS}, sizes)
+    values = wam.limit_values(limit, 40)
     assert values["limit-20-Marginal"] == 4
     assert values["limit-share-1-Unweighted"] == pytest.approx(20)
-    assert values["longest-Marginal"] == found["Marginal"].risk.max()
 
 
 def test_values_of_tables():
@@ -260,19 +251,18 @@ def test_values_of_tables():
     )
     means = pd.DataFrame(0.5, index=["riskiest", "largest"], columns=wam.RELEASES)
     values = wam.ten_values(tens, means)
-    assert values["zeros-riskiest"] == 5
     assert values["small-ten"] == 1.5
     assert (values["pairs"], values["agree"]) == (7, 0)
 
 
-def test_four_values(study, found):
+def test_four_values():
     rows = ["income", "weight", "part by cover"]
     rows += [f"risk, 20 files, {name}" for name in wam.FITS]
     rows += [f"long-run risk, {name}" for name in wam.FITS]
     four = pd.DataFrame(np.arange(28).reshape(7, 4), index=rows, columns=list("abcd"))
-    values = wam.four_values(four, {1: study}, {1: found})
-    assert (values["yellow-income"], values["real-by-cover"]) == (0, 11)
-    assert values["loss-after"] == found["Marginal"].risk[39]
+    values = wam.four_values(four)
+    assert (values["real-weight"], values["cover-by-cover"]) == (7, 10)
+    assert (values["yellow-20-before"], values["gain-long-after"]) == (12, 25)
 
 
 @pytest.mark.parametrize(
