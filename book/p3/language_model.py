@@ -108,15 +108,12 @@ def contrast(results):
 
 def numbers_of(results):
     """Numbers for the text."""
-    mean = results.groupby("weights", sort=False)[["weight", "loss"]].mean()
-    change, loss = contrast(results).loc["mean"], mean["loss"]
+    loss = results.groupby("weights", sort=False)["loss"].mean()
+    change = contrast(results).loc["mean"]
     return {
         "language-collections": results["seed"].nunique(),
-        "language-weight": mean.loc["LW", "weight"],
-        "language-rise": change["weight"],
         "language-fall": -change["bound"],
         "language-share": -100 * change["loss"] / (loss["LW"] - loss["Unweighted"]),
-        **{f"language-loss-{name}": loss[name] for name in ("Unweighted", "LW")},
     }
 
 

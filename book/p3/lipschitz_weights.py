@@ -132,10 +132,7 @@ def numbers_of_unweighted(y, bounds):
     """Which counts are risky, and how much."""
     return {
         "riskiest-count": y[np.argmax(bounds)],
-        "largest-count": y.max(),
         "bound-max": bounds.max(),
-        "bound-median": np.median(bounds),
-        "bound-largest-count": bounds[np.argmax(y)],
         "unweighted-epsilon": pp.epsilon(bounds),
     }
 
@@ -156,10 +153,9 @@ def numbers_of_lw(y, unweighted, weights, bounds):
 
 def numbers_of_both(weights, bounds):
     """How near the bounds of LW and CW are to their largest."""
-    values = {"cw-delta": bounds["CW"].max(), "cw-mean-weight": weights["CW"].mean()}
+    values = {"cw-mean-weight": weights["CW"].mean()}
     for name in WEIGHTED:
         values |= {
-            f"{name}-concentration": relative(bounds[name]).mean(),
             f"{name}-middle": middle(bounds[name]),
             f"{name}-slope": slope(weights[name], bounds[name]),
             f"{name}-rise": rise(weights[name], bounds[name]),
@@ -175,10 +171,8 @@ def numbers_of_losses(bounds, loss):
 
 def numbers_of_deletion(deletion, bounds, noise):
     """The largest change and loss by deleting a record, and the noise of a loss."""
-    change = deletion["recomputed"].max()
     return {
-        "deletion-max": change,
-        "deletion-ratio": change / bounds.max(),
+        "deletion-ratio": deletion["recomputed"].max() / bounds.max(),
         "deletion-loss": deletion["privacy loss"].max(),
         "deletion-noise": noise,
     }

@@ -15,7 +15,7 @@ TOP = 509_000
 # Largest salary of the file below the top value.
 BELOW_TOP = 362_000
 # How far from a heap, in dollars, a component on it may be centred.
-NEAR_HEAP, ELSEWHERE = {0: 500, TOP: 15_000}, 2_500
+NEAR_HEAP = {0: 500, TOP: 15_000}
 PAIRS = ("LW", "CW")
 SHORT = {
     "15th quantile": "q15",
@@ -201,23 +201,8 @@ def sitting(fit, value, shift):
     posterior = fit["posterior"]
     centre = np.exp(posterior["beta"].to_numpy()[..., 0]) - shift
     pi, sigma = posterior["pi"].to_numpy(), posterior["sigma"].to_numpy()
-    near = np.abs(centre - value) < NEAR_HEAP.get(value, ELSEWHERE)
+    near = np.abs(centre - value) < NEAR_HEAP[value]
     return near & (sigma < 0.25) & (pi > 0.002) & (pi < 0.02)
-
-
-def log_density_of_others(fit, value, shift):
-    """Log density at a heap of all components but those that sit on it, mean of draws.
-
-    Of log(value + shift), with the shares of these components scaled to 1.
-    """
-    posterior = fit["posterior"]
-    share = np.where(sitting(fit, value, shift), 0, posterior["pi"].to_numpy())
-    at = stats.norm.pdf(
-        np.log(value + shift),
-        posterior["beta"].to_numpy()[..., 0],
-        posterior["sigma"].to_numpy(),
-    )
-    return np.log((share * at).sum(axis=-1) / share.sum(axis=-1)).mean()
 
 
 def chains(fit, log_likelihood, shift):
@@ -236,12 +221,6 @@ def chains(fit, log_likelihood, shift):
     )
 
 
-def most_common(y):
-    """Most common salary in steps of 1,000, and how many records have it."""
-    counts = np.bincount(y // 1000)
-    return 1000 * int(counts.argmax()), int(counts.max())
-
-
 # Numbers for the text
 
 
@@ -250,14 +229,10 @@ def data_numbers(y):
     return {
         "zeros": int((y == 0).sum()),
         "tops": int((y == TOP).sum()),
-        "heap-5": percent(y % 5000 == 0),
         "heap-10": percent(y % 10_000 == 0),
-        "most-count": most_common(y)[1],
         "data-mean": y.mean(),
-        "data-sd": y.std(ddof=1),
         "mean-se": y.std() / np.sqrt(len(y)),
         "sigma-top": (y == TOP).mean() / np.sqrt(2 * np.pi),
-        "low-share": (y < np.median(y)).mean(),
     }
 
 
@@ -274,7 +249,6 @@ def run_numbers(runs, average, change, change_error):
     labels = {
         "weight": "mean weight",
         "bound": "largest bound",
-        "median-bound": "median bound",
         "phi": "phi",
     }
     for label, column in labels.items():
@@ -286,7 +260,7 @@ def run_numbers(runs, average, change, change_error):
 
 
 def group_numbers(runs, average, y, lw_likelihood):
-    """Who sets epsilon, and the weights of zeros and top value.
+    """Who sets epsilon, and the weight that a zero would get.
 
     Parameters
     ----------
@@ -296,16 +270,12 @@ def group_numbers(runs, average, y, lw_likelihood):
     _, _, bounds = next(iter(runs.values()))
     phi = average.loc["Unweighted", "phi"]
     of_zero = pp.lipschitz_bounds(lw_likelihood)[y == 0].max()
-    values = {
+    return {
         "no-zeros": largest_without(runs, y, [0]),
         "no-spikes": largest_without(runs, y, [0, TOP]),
         "limit-weight": 0.95 * bounds["LW"].max() / of_zero,
         "logf0": stats.nbinom.logpmf(0, phi, phi / (phi + y.mean())),
     }
-    for name, row in average.drop(index="Unweighted").iterrows():
-        values[f"zero-{name}"] = row["weight of 0"]
-        values[f"top-{name}"] = row["weight of the top"]
-    return values
 
 
 def distance_numbers(distance, salaries_cw, counts_cw):
@@ -317,21 +287,16 @@ def distance_numbers(distance, salaries_cw, counts_cw):
     } | {
         "cw-low-salaries": below_third(salaries_cw),
         "cw-low-counts": below_third(counts_cw),
-        "cw-mean-counts": counts_cw.mean(),
     }
 
 
-def change_numbers(average, change, weights):
+def change_numbers(average, change):
     """What re-weighting does to bounds and weights."""
-    values = {"half": weights["CW"].max() / 2}
+    values = {}
     for name in PAIRS:
         values[f"raised-{name}"] = change.loc[name, "raised (%)"]
-        values[f"lowered-{name}"] = change.loc[name, "lowered"]
         for m in (name, f"{name}_final"):
             values[f"spread-{m}"] = average.loc[m, "spread"]
-    for m in ("CW", "CW_final"):
-        values[f"low-{m}"] = average.loc[m, "low weights (%)"]
-        values[f"third-{m}"] = below_third(weights[m])
     return values
 
 
@@ -351,18 +316,6 @@ def check_numbers(replicated):
     return {
         "ppc-gap": FEATURES["362,001 to 499,999 (%)"](replicated).mean(),
         "ppc-zero-files": int((replicated == 0).any(axis=1).sum()),
-        "ppc-above": 100 * (replicated > TOP).mean(),
-        "ppc-sd": replicated.std(axis=1, ddof=1).mean(),
-    }
-
-
-def worth_numbers(gains, busiest):
-    """Gains of a component on a heap, by floor."""
-    short = {"0": "zero", f"{TOP:,}": "top", f"{busiest:,}": "busy"}
-    return {"busiest": busiest} | {
-        f"worth-{floor}-{short[value]}": gain
-        for floor, column in gains.items()
-        for value, gain in column.items()
     }
 
 
@@ -382,7 +335,6 @@ def scale_numbers(scales):
         for unit, short in units.items()
         for label, column in (("scale", "largest bound"), ("median", "median bound"))
     } | {
-        "scale-largest": mixture["largest log density"].max(),
         "nb-median-thousand": discrete.loc["1,000 dollars", "median bound"],
     }
 
@@ -392,9 +344,6 @@ def survey_numbers(table, change, runs, y, survey_weights):
     values = {
         "survey-mean": np.average(y, weights=survey_weights),
         "survey-files": table.loc["Unweighted", "mean of the files"],
-        "survey-cor": np.corrcoef(survey_weights, next(iter(runs.values()))[0]["LW"])[
-            0, 1
-        ],
         "survey-seeds": len(runs),
         "survey-stopped": np.mean(
             [percent(w["LW_final"] == 1) for w, _, _ in runs.values()]
@@ -402,7 +351,6 @@ def survey_numbers(table, change, runs, y, survey_weights):
     }
     for name, row in table.iterrows():
         values[f"survey-low-{name}"] = row["share of the low"]
-        values[f"survey-files-{name}"] = row["mean of the files"]
     for name in PAIRS:
         values[f"survey-change-{name}"] = change.loc[name, "largest bound (%)"]
         values[f"survey-rise-{name}"] = change.loc[name, "mean weight"]

@@ -48,9 +48,8 @@ def test_slope_and_low_bounds(weights, bounds):
     assert chapter.low(bounds["CW"]) == 0.5
     found = chapter.numbers_of_both(weights, bounds)
     assert (found["LW-low"], found["CW-low"]) == (25, 50)
-    assert found["LW-concentration"] == pytest.approx(13.3 / 4 / 4.8)
     assert found["LW-middle"] == pytest.approx(4.25 / 4.8)
-    assert (found["cw-delta"], found["cw-mean-weight"]) == (2, pytest.approx(0.3))
+    assert found["cw-mean-weight"] == pytest.approx(0.3)
 
 
 def test_contributions_add_up():
@@ -70,9 +69,7 @@ def test_an_impossible_record_has_weight_0_and_the_bound_is_finite():
 
 def test_numbers_of_unweighted():
     found = chapter.numbers_of_unweighted(np.array([10, 2, 20]), np.array([4, 9, 7.0]))
-    assert (found["riskiest-count"], found["largest-count"]) == (2, 20)
-    assert (found["bound-max"], found["bound-largest-count"]) == (9, 7)
-    assert (found["bound-median"], found["unweighted-epsilon"]) == (7, 18)
+    assert found == {"riskiest-count": 2, "bound-max": 9, "unweighted-epsilon": 18}
 
 
 def test_numbers_of_lw():
@@ -90,7 +87,6 @@ def test_numbers_of_lw():
 def test_numbers_of_deletion():
     table = pd.DataFrame({"recomputed": [1.0, 20.0], "privacy loss": [3.0, 2.0]})
     assert chapter.numbers_of_deletion(table, np.array([5.0, 4.0]), 0.1) == {
-        "deletion-max": 20,
         "deletion-ratio": 4,
         "deletion-loss": 3,
         "deletion-noise": 0.1,
