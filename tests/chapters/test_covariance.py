@@ -1,15 +1,14 @@
 """What the chapter on covariance computes, and how it judges."""
 
+import count_files
 import covariance
 import numpy as np
 import pandas as pd
 import pytest
+from judged import normal_estimates
 from scipy import optimize, stats
 
 THETA = np.log([100.0, 10.0])
-X = np.array([40, 80, 100, 130, 190])
-MASS = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
-ALPHA = np.array([0.2, 0.7, 1.0, 0.7, 0.2])
 
 
 def test_models_by_hand():
@@ -40,69 +39,9 @@ def test_difference_is_the_largest():
     assert covariance.difference([[1, 2]], [[1.5, 0]]) == 2
 
 
-def test_derivatives_are_those_of_the_log_likelihood():
-    score, curvature = covariance.derivatives(X, THETA)
-    for k, x in enumerate(X):
-
-        def value(theta, x=x):
-            return covariance.log_likelihood(np.array([x]), theta)[0]
-
-        np.testing.assert_allclose(
-            score[k], optimize.approx_fprime(THETA, value, 1e-6), rtol=1e-3, atol=1e-4
-        )
-        np.testing.assert_allclose(
-            curvature[k], -covariance.numerical_curvature(value, THETA), atol=1e-3
-        )
-
-
-def test_estimate_is_where_the_slope_is_zero():
-    theta = covariance.estimate(X, MASS, ALPHA)
-    slope = (MASS * ALPHA) @ covariance.derivatives(X, theta)[0]
-    np.testing.assert_allclose(slope, 0, atol=1e-9)
-
-
-def test_grid_is_the_posterior():
-    weight = 50 * MASS
-    centre = covariance.estimate(X, MASS, np.ones(5))
-    axes, grid = covariance.posterior_grid(X, weight, centre, np.array([0.1, 0.3]), 5)
-    assert axes[:, 0] == pytest.approx(centre - [0.6, 1.8])
-    direct = np.array(
-        [
-            [
-                weight @ covariance.log_likelihood(X, (a, b))
-                + stats.norm.logpdf([a, b], 0, 10).sum()
-                for b in axes[1]
-            ]
-            for a in axes[0]
-        ]
-    )
-    direct = np.exp(direct - direct.max())
-    np.testing.assert_allclose(grid, direct / direct.sum(), atol=1e-12)
-
-
-def test_intervals_of_a_normal_grid():
-    axis = np.linspace(-6, 6, 2001)
-    p = stats.norm.pdf(axis) / stats.norm.pdf(axis).sum()
-    low, high = covariance.credible_intervals(
-        np.array([axis, 10 + axis]), np.outer(p, p)
-    )
-    np.testing.assert_allclose(low, [-1.96, 8.04], atol=1e-3)
-    np.testing.assert_allclose(high, [1.96, 11.96], atol=1e-3)
-
-
-def test_total_variation_between_normal_distributions():
-    axis = np.linspace(-8, 8, 161)
-    p = stats.norm.pdf(axis) * 0.1
-    grid, axes = np.outer(p, p), np.array([axis, axis])
-    same = covariance.total_variation(axes, grid, [0, 0], np.eye(2))
-    apart = covariance.total_variation(axes, grid, [1, 0], np.eye(2))
-    assert same == pytest.approx(0, abs=1e-6)
-    assert apart == pytest.approx(2 * stats.norm.cdf(0.5) - 1, abs=1e-2)
-
-
 def test_steepness_is_below_the_envelope_and_above_a_single_pair():
     steep, envelope = covariance.steepness(THETA, width=0.1, points=3)
-    ends = [covariance.log_likelihood(covariance.COUNTS, THETA + s) for s in (0.1, 0)]
+    ends = [count_files.log_likelihood(count_files.COUNTS, THETA + s) for s in (0.1, 0)]
     pair = np.abs(ends[0] - ends[1]) / np.hypot(0.1, 0.1)
     assert (steep >= pair - 1e-9).all()
     assert (envelope >= covariance.score_length(THETA)).all()
@@ -129,24 +68,9 @@ def test_a2_weights_put_the_far_counts_at_a_half():
     assert weights[0] == pytest.approx(1 - np.sqrt(np.log(9) / 9) / np.sqrt(6))
 
 
-def simulated(n=100):
-    """Files whose estimates are normal, with variance 1 / n and other values made up."""
-    rng = np.random.default_rng(1)
-    columns = {}
-    for name in covariance.WEIGHTINGS:
-        for p in "01":
-            centre = rng.normal(0, 1 / np.sqrt(n), size=500)
-            columns[name, "estimate", p] = centre
-            columns[name, "sandwich", p] = np.full(500, 1.0)
-            columns[name, "full sandwich", p] = np.full(500, 4.0)
-            columns[name, "low", p] = centre - 1.96 / np.sqrt(n) / 2
-            columns[name, "high", p] = centre + 1.96 / np.sqrt(n) / 2
-    return pd.DataFrame(columns).sort_index(axis=1)
-
-
 @pytest.fixture(scope="module")
 def files():
-    return dict.fromkeys(covariance.SHORT, simulated())
+    return dict.fromkeys(count_files.SHORT, normal_estimates())
 
 
 @pytest.fixture(scope="module")
@@ -156,25 +80,13 @@ def spread(files):
     theory = {
         (p, name): two if name == "Scalar" else one
         for p in files
-        for name in covariance.FIXED
+        for name in count_files.FIXED
     }
     return covariance.variances_over_files(files, theory, 100)
 
 
-@pytest.fixture(scope="module")
-def coverage(files):
-    pairs = [(p, name) for p in files for name in covariance.WEIGHTINGS]
-    return covariance.coverage_table(
-        files,
-        dict.fromkeys(pairs, np.zeros(2)),
-        {pair: [0.7, 0.7] for pair in pairs if pair[1] != "LW"},
-        {"Right model": [0, 1], "Wrong model": [0, np.nan]},
-        100,
-    )
-
-
 def test_variances_over_files(files, spread):
-    for p, parameter in enumerate(covariance.PARAMETERS):
+    for p, parameter in enumerate(count_files.PARAMETERS):
         moved = 100 * files["Right model"]["Scalar", "estimate", str(p)].var()
         row = spread.loc[("Right model", "Scalar")].xs(parameter, level=1)
         assert row.tolist() == pytest.approx([moved, moved / 2, 2])
@@ -183,39 +95,12 @@ def test_variances_over_files(files, spread):
     assert values["wrong-cw-known-theory-mu"] == 1
 
 
-def test_bootstrap_table(files):
-    data = files["Right model"]
-    boot = pd.DataFrame({f"{w}/{p}": [1.0, 3.0] for w in ("CW", "LW") for p in (0, 1)})
-    table = covariance.bootstrap_table(data, boot, 100)
-    row = table.loc[("LW", "log phi")]
-    assert row["bootstrap"] == 2
-    assert row["sd of bootstrap"] == pytest.approx(np.sqrt(2))
-    values = covariance.bootstrap_values(table, n_files=2)
-    assert values["boot-error"] == pytest.approx(50)
-    assert values["boot-LW-phi"] == pytest.approx(2 / row["files"])
-
-
 def test_normality():
     rng = np.random.default_rng(1)
     theory = {"sandwich": np.diag([1.0, 4.0]), "star": np.array([5.0, 0.0])}
     draws = [5, 0] + rng.normal(size=(500, 2)) * [0.1, 0.1]
     right, wrong = covariance.normality(draws, theory, n=100)
     assert right > 0.01 > wrong
-
-
-def test_coverage_table(coverage):
-    row = coverage.loc[("Right model", "CW", "log mu")]
-    assert row["covers the point"] == pytest.approx(0.67, abs=0.06)
-    assert row["adjusted covers the point"] == pytest.approx(0.95, abs=0.03)
-    assert row["full adjusted covers the point"] == pytest.approx(1, abs=0.01)
-    assert row["covers the truth"] == row["covers the point"]
-    assert coverage.loc[("Right model", "CW", "log phi"), "covers the truth"] == 0
-    assert np.isnan(coverage.loc[("Wrong model", "CW", "log phi"), "covers the truth"])
-    assert np.isnan(coverage.loc[("Right model", "LW", "log mu"), "predicted"])
-    values = covariance.coverage_values(coverage)
-    assert values["cover-right-cw-mu"] == row["covers the point"]
-    assert values["largest-error"] == coverage["error"].max()
-    assert values["largest-fixed-error"] < values["largest-error"]
 
 
 NUMBERS = {250: 1.3, 1000: 1.3, 4000: 1.3}
@@ -252,12 +137,12 @@ def of_expansion(plus=(0.4, 0.2, 0.1), minus=2.7, **changes):
 
 
 def of_sandwich(moved=1.0, ratio=0.5, **changes):
-    index = pd.MultiIndex.from_product([covariance.SHORT, covariance.WEIGHTINGS])
+    index = pd.MultiIndex.from_product([count_files.SHORT, count_files.WEIGHTINGS])
     spread = pd.DataFrame(
         {
             (kind, parameter): value
             for kind, value in (("files / sandwich", moved), ("sandwich / MLE", ratio))
-            for parameter in covariance.PARAMETERS
+            for parameter in count_files.PARAMETERS
         },
         index=index,
     )
@@ -268,27 +153,6 @@ def of_sandwich(moved=1.0, ratio=0.5, **changes):
         "equal": np.zeros((2, 2)),
     }
     return covariance.claims_on_sandwich(spread=spread, **plain | changes)
-
-
-def of_coverage(corrected=(0.2, 0.1, 0.05), printed=0.9, sd=1.0, shift=0.0, off=0.03):
-    pairs = [
-        (population, name, parameter)
-        for population in covariance.SHORT
-        for name in covariance.WEIGHTINGS
-        for parameter in covariance.PARAMETERS
-    ]
-    table = pd.DataFrame(
-        {"covers the point": 0.95, "predicted": 0.95, "error": 0.005},
-        index=pd.MultiIndex.from_tuples(pairs),
-    )
-    for row, value in ((pairs[2], 0.95 + off), (pairs[8], 0.95 - off)):
-        table.loc[row, ["covers the point", "predicted"]] = value
-    table.loc[pairs[2], "covers the point"] += shift
-    table.loc[pairs[9], "predicted"] = np.nan
-    distances = pd.DataFrame({"corrected": corrected, "printed": printed})
-    deviations = pd.DataFrame({"sd of draws": [sd], "theory": [1.0]})
-    scalar = 0.95 + off
-    return covariance.claims_on_coverage(distances, table, scalar, deviations)
 
 
 BAD = pd.DataFrame({"H": [1e-3], "J": [1e-3]})
@@ -347,13 +211,6 @@ WRONG = {250: (np.full(3, 1.0),) * 2, 1000: (np.full(3, 2.0),) * 2}
         ("P1-Eq27d", lambda: of_sandwich(), lambda: of_sandwich(equal=[[0.1]])),
         ("P1-Thm3", lambda: of_sandwich(), lambda: of_sandwich(moved=0.8)),
         ("P1-Claim29", lambda: of_sandwich(ratio=1.5), lambda: of_sandwich()),
-        ("P1-Eq28", lambda: of_coverage(printed=0.05), lambda: of_coverage()),
-        ("P1-Thm4", lambda: of_coverage(), lambda: of_coverage((0.2, 0.3, 0.05))),
-        ("P1-Thm4", lambda: of_coverage(), lambda: of_coverage((0.4, 0.3, 0.2))),
-        ("P1-Thm4", lambda: of_coverage(), lambda: of_coverage(sd=1.2)),
-        ("P1-Thm4", lambda: of_coverage(), lambda: of_coverage(shift=0.015)),
-        ("P1-Claim30", lambda: of_coverage(), lambda: of_coverage(shift=0.03)),
-        ("P1-Claim30", lambda: of_coverage(), lambda: of_coverage(off=0.01)),
     ],
 )
 def test_a_claim_holds_and_fails(claim, true, false):
