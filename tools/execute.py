@@ -65,6 +65,7 @@ LONG = {
     "simulation-study",
     "twelve-files",
     "ce-income",
+    "ce-income-referee",
     "pairwise-weights",
     "tuning-experiments",
     "utility",
