@@ -102,7 +102,7 @@ def study(seed):
     s.add("Vector", pp.sigmoid_weights(s.risk["Unweighted"]), random_seed=seed + 50)
     # More data sets, from other random numbers than those that the weights came from.
     s.more = drawn_apart(s, MORE, seed + 100)
-    measure(s, seed)
+    measure(s, seed)  # all releases, and a top-coded one
     return s
 
 
@@ -415,15 +415,6 @@ def text_on_bands(bands, weights):
         "t-middle": close.iloc[3],
         "t-high": close.iloc[-1],
         "weight-half": (weights < 0.5).sum(),
-    }
-
-
-def text_on_table(table, labels):
-    """Rows of a table by synthesizer, each under a label."""
-    return {
-        f"{label}-{name}": table.loc[row, name]
-        for row, label in labels.items()
-        for name in table
     }
 
 

@@ -148,9 +148,9 @@ def plot_ten(studies):
         values = np.array([*risks.values()])
         ax.plot(places, values, "-", color="0.7", linewidth=0.8)
         ax.plot(places, values.mean(axis=1), "o-", color="black", linewidth=2)
-        ax.set(title=title, xlim=(-0.3, 2.3), ylim=0)
-        ax.set_xticks(range(3), STAGES.values())
-    axes[0].set_ylabel("Identification risk")
+        ax.set(title=title, xlim=(-0.3, 2.3))
+        ax.set_xticks(places, [STAGES[name] for name in risks])
+    axes[0].set(ylabel="Identification risk", ylim=(0, None))
 
 
 def plot_chains(table):
@@ -306,10 +306,17 @@ def text_on_chains(table):
     }
 
 
-def text_on_nearer(closer):
-    """Percentages of the records that come nearer, mean over the files."""
-    means = {row.replace(" ", "-"): v for row, v in closer.mean(axis=1).items()}
-    return means | {"by-chance": 100 * stats.norm.sf(2)}
+def text_on_envelope(closer, table):
+    """How much the fan widens, and percentages of the records that come nearer."""
+    means = closer.mean(axis=1)
+    spread = table.loc[SPREAD]
+    return {
+        "se-spread": spread["difference"] / spread["standard error"],
+        "nearer": means["nearer"],
+        "clearly-nearer": means["clearly nearer"],
+        "clearly-farther": means["clearly farther"],
+        "by-chance": 100 * stats.norm.sf(2),
+    }
 
 
 def text_on_radii(by_radius):

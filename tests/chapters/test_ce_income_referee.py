@@ -214,6 +214,8 @@ def test_numbers_of_the_text(case):
     fall = referee.text_on_fall(case["lower"], case["between_fits"])
     assert (fall["fell"], fall["fall"], fall["ten-Vector"]) == (2, 0.5, 0.2)
     assert fall["se-mean"] == pytest.approx(2.5)
-    assert referee.text_on_nearer(case["closer"])["clearly-nearer"] == 3
+    envelope = referee.text_on_envelope(case["closer"], case["between_fits"])
+    assert envelope["clearly-nearer"] == 3
+    assert envelope["se-spread"] == pytest.approx(2.5)
     radii = referee.text_on_radii(case["by_radius"])
     assert np.isclose(radii["factor-5"], 8)
