@@ -62,6 +62,8 @@ print('{"checked": %s, "real_files": %s}' % (found, real))
 # Chapters of many long fits, which `make test` runs in a smaller profile.
 LONG = {
     "mixture-synthesizer",
+    "mixture-convergence",
+    "heaps-and-coordinates",
     "simulation-study",
     "twelve-files",
     "ce-income",
