@@ -154,7 +154,8 @@ def test_treatments():
         "floors and intervals within 0.000; atoms lower by 0.040",
         True,
     )
-    found.loc[("ce2014q1", "floor 0.2", risk), "value"] = 0.17
+    floor = found.index.get_level_values("treatment") == "floor 0.2"
+    found.loc[floor, "value"] = 0.17
     assert not chapter.treatments(found)[1]
     assert chapter.treatments(chapter.repeated())[1]
 
