@@ -129,13 +129,6 @@ def risen(path, alpha):
     return (path[alpha] > path[1] + 1e-6).sum()
 
 
-def scalar_with_mean_risk(path, target):
-    """Scalar weight above 0 at which the mean risk is the target."""
-    alphas = np.array([alpha for alpha in path if alpha > 0])
-    means = np.array([path[alpha].mean() for alpha in alphas])
-    return np.exp(np.interp(-target, -means, np.log(alphas)))
-
-
 # --- Figures --------------------------------------------------------------------------
 
 
@@ -216,40 +209,6 @@ def draw_exact(y, measured, exact, closeness):
         ylabel="Identification risk, exact",
         ylim=(0, 0.28),
     )
-
-
-def draw_tilt(y, weights, fit):
-    """Counts, with and without weights, and what the model makes of them."""
-    counts = np.arange(261)
-
-    def shares(record_weights):
-        total = np.bincount(y.clip(0, 260), record_weights, minlength=261)
-        return np.convolve(total / total.sum(), np.ones(15) / 15, mode="same")
-
-    def predictive(name):
-        posterior = fit[name]["posterior"]
-        mu, phi = (posterior[v].to_numpy().ravel()[::10, None] for v in ("mu", "phi"))
-        return stats.nbinom.pmf(counts, phi, phi / (phi + mu)).mean(axis=0)
-
-    _, axes = plt.subplots(1, 2, figsize=(9.5, 3.7), layout="constrained", sharey=True)
-    for ax, name, source in (
-        (axes[0], "Vector", "synthetic"),
-        (axes[1], "CW", "confidential"),
-    ):
-        for curve, label, style in (
-            (shares(None), "Data", {"color": COLOURS["Data"], "lw": 3, "alpha": 0.5}),
-            (shares(weights[name]), "Data, weighted", {"color": "black", "lw": 1}),
-            (
-                predictive("Unweighted"),
-                "Unweighted fit",
-                {"color": COLOURS["Unweighted"], "linestyle": "--"},
-            ),
-            (predictive(name), "Weighted fit", {"color": COLOURS[name], "lw": 2}),
-        ):
-            ax.plot(counts, curve, label=label, **style)
-        ax.set(xlabel="Count", title=f"Weights from {source} values")
-        ax.legend(fontsize=8)
-    axes[0].set(ylabel="Share of records", ylim=(0, None))
 
 
 def draw_scalar_path(y, path, sampled):

@@ -93,6 +93,20 @@ def text_on_fits(summary):
     }
 
 
+def text_on_price(y, price, files):
+    """Risk and distance with and without CW, and synthetic counts near the median."""
+    found = {}
+    (low,), (high,) = pp.ball_ends([np.median(y)], 0.2)
+    for name in ("Unweighted", "CW"):
+        row, z = price.loc[name], files[name]
+        found |= {
+            f"risk-{name}": row["mean risk, 200 files"],
+            f"distance-{name}": row["distance from the data"],
+            f"close-{name}": 100 * ((low <= z) & (z <= high)).mean(),
+        }
+    return found
+
+
 def text_on_radii(radii):
     """The setting that comes nearest to P3's row, and the distance without a shift."""
     g, r = radii["distance"].idxmin()

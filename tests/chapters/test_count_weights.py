@@ -87,3 +87,19 @@ def test_numbers_of_the_text(case):
     assert count_weights.text_on_fits(case["summary"])["cw-epsilon"] == 8
     found = count_weights.text_on_weights(Y, np.arange(5), 10 * np.arange(5))
     assert (found["cw-160"], found["lw-40"], found["cw-max"]) == (30, 0, 40)
+
+
+def test_numbers_of_the_price():
+    columns = ["mean risk, 200 files", "distance from the data"]
+    table = [[0.22, 1.8], [0.21, 2.0], [0.19, 6.8]]
+    price = pd.DataFrame(table, ["Unweighted", "LW", "CW"], columns)
+    files = {"Unweighted": np.array([[79, 81, 119, 121]]), "CW": np.array([[90, 200]])}
+    found = count_weights.text_on_price(Y, price, files)
+    assert found == {
+        "risk-Unweighted": 0.22,
+        "distance-Unweighted": 1.8,
+        "close-Unweighted": 50,
+        "risk-CW": 0.19,
+        "distance-CW": 6.8,
+        "close-CW": 50,
+    }

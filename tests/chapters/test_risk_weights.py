@@ -100,12 +100,6 @@ def test_records_with_a_higher_risk_are_counted():
     assert chapter.risen(path, 1) == 0
 
 
-def test_scalar_with_a_mean_risk_is_between_the_steps():
-    assert chapter.scalar_with_mean_risk(FALLING, 0.19) == pytest.approx(0.1)
-    between = chapter.scalar_with_mean_risk(FALLING, 0.145)
-    assert between == pytest.approx(np.sqrt(0.1 * 0.01))
-
-
 # Claims
 
 
