@@ -4,7 +4,7 @@ import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from ce_income import (
+from income_runs import (
     COLOURS,
     HIGHEST,
     KS,

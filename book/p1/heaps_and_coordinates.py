@@ -7,7 +7,7 @@ import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from mixture_convergence import worst
+from income_mixture import worst
 
 import pseudopost as pp
 

@@ -4,7 +4,9 @@ Shared by the three chapters on the mixture: the file, the settings of a fit, an
 synthetic files are from the data.
 """
 
+import arviz as az
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 import pseudopost as pp
@@ -79,3 +81,48 @@ def density_arguments(draw, X):
     """Means, log shares and log sigmas of one draw, as the density takes them."""
     pi, beta, sigma = (draw[name].to_numpy() for name in ("pi", "beta", "sigma"))
     return beta @ X.T, np.log(np.maximum(pi, np.finfo(float).tiny)), np.log(sigma)
+
+
+# Of the group label_invariant of a fit: the records, and the quantiles of the data.
+RECORDS = [
+    "smallest",
+    "0.1%",
+    "1%",
+    "10%",
+    "30%",
+    "50%",
+    "70%",
+    "90%",
+    "99%",
+    "largest",
+]
+LABELS = {
+    "log_likelihood": RECORDS,
+    "mean": [""],
+    "distribution": ["1%", "5%", "25%", "50%", "75%", "95%", "99%"],
+    "released_quantile": ["5%", "25%", "50%", "75%", "95%"],
+    "released_near_own": [""],
+}
+
+
+def convergence(fit):
+    """R-hat and effective sample size of what does not depend on labels."""
+    values = fit["label_invariant"].to_dataset()
+    found = {"R-hat": az.rhat(values), "ESS": az.ess(values, method="bulk")}
+    return pd.DataFrame(
+        {
+            name: pd.concat(
+                {
+                    q: pd.Series(np.ravel(v[q].to_numpy()), at)
+                    for q, at in LABELS.items()
+                }
+            )
+            for name, v in found.items()
+        }
+    ).rename_axis(["quantity", "at"])
+
+
+def worst(fit):
+    """Largest R-hat and smallest effective sample size of what has no labels."""
+    table = convergence(fit)
+    return {"largest R-hat": table["R-hat"].max(), "smallest ESS": table["ESS"].min()}

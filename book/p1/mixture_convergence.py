@@ -5,7 +5,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from income_mixture import RISK, density_arguments
-from mixture_synthesizer import FORMULA, LIMIT, probabilities
+from mixture_prior import FORMULA, LIMIT, probabilities
 from scipy import stats
 
 import pseudopost as pp
@@ -15,26 +15,6 @@ from pseudopost.mixture_sweeps import Records, draw_of, normal_mixture
 
 COLOURS = pp.plots.PALETTE
 ABOVE, LIKELIHOOD = "components above 1%", "log-likelihood of the file"
-# Of the group label_invariant of a fit: the records, and the quantiles of the data.
-RECORDS = [
-    "smallest",
-    "0.1%",
-    "1%",
-    "10%",
-    "30%",
-    "50%",
-    "70%",
-    "90%",
-    "99%",
-    "largest",
-]
-LABELS = {
-    "log_likelihood": RECORDS,
-    "mean": [""],
-    "distribution": ["1%", "5%", "25%", "50%", "75%", "95%", "99%"],
-    "released_quantile": ["5%", "25%", "50%", "75%", "95%"],
-    "released_near_own": [""],
-}
 WORDS = {
     "log_likelihood": "the log-likelihood of the record at",
     "mean": "the mean",
@@ -45,29 +25,6 @@ WORDS = {
 
 
 # What the chapter computes with.
-
-
-def convergence(fit):
-    """R-hat and effective sample size of what does not depend on labels."""
-    values = fit["label_invariant"].to_dataset()
-    found = {"R-hat": az.rhat(values), "ESS": az.ess(values, method="bulk")}
-    return pd.DataFrame(
-        {
-            name: pd.concat(
-                {
-                    q: pd.Series(np.ravel(v[q].to_numpy()), at)
-                    for q, at in LABELS.items()
-                }
-            )
-            for name, v in found.items()
-        }
-    ).rename_axis(["quantity", "at"])
-
-
-def worst(fit):
-    """Largest R-hat and smallest effective sample size of what has no labels."""
-    table = convergence(fit)
-    return {"largest R-hat": table["R-hat"].max(), "smallest ESS": table["ESS"].min()}
 
 
 def path(model, occupied, added, seed, wide=0, sweeps=30):

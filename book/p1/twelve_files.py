@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from scipy import stats
-from simulation_study import (
+from simulation_runs import (
     COLOURS,
     COMPONENTS,
     NAMES,

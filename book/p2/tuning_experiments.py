@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from p2_tables import PUBLISHED as OF_TABLES_4_AND_5
 from scipy import special, stats
-from tuning_weights import (
+from tuning_variants import (
     COLOURS,
     FAMILIES,
     MC,

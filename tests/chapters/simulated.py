@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import simulation_study as chapter
+import simulation_runs
 from judged import verdicts
 
 
@@ -25,7 +25,9 @@ def file_of_twenty():
 
 
 def study_of(y, risk, weights, utility=None):
-    rules = [(name, rule) for name in ("Vector", "Scalar") for rule in chapter.RULES]
+    rules = [
+        (name, rule) for name in ("Vector", "Scalar") for rule in simulation_runs.RULES
+    ]
     return SimpleNamespace(
         y=y,
         risk={"Unweighted": risk["Unweighted"]}

@@ -1,6 +1,7 @@
 from types import SimpleNamespace
 
 import ce_income
+import income_runs
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ import pseudopost as pp
 
 N = 400
 SEEDS = (1, 2)
-FILES = pd.MultiIndex.from_product([SEEDS, ce_income.SYNTHESIZERS])
+FILES = pd.MultiIndex.from_product([SEEDS, income_runs.SYNTHESIZERS])
 
 
 def file_of_incomes():
@@ -33,10 +34,10 @@ def file_of_incomes():
             "Vector": np.where(y >= np.sort(y)[-6], 0.3, 0.1),
         },
         weights={"Unweighted": np.ones(N), "Vector": np.linspace(0.3, 1, N)},
-        z={name: np.zeros((20, N)) for name in ce_income.SYNTHESIZERS},
-        more={name: np.zeros((200, N)) for name in ce_income.SYNTHESIZERS},
+        z={name: np.zeros((20, N)) for name in income_runs.SYNTHESIZERS},
+        more={name: np.zeros((200, N)) for name in income_runs.SYNTHESIZERS},
         riskiest=np.arange(10),
-        largest=ce_income.highest(y, 10),
+        largest=income_runs.highest(y, 10),
         risk_of=lambda released, radius=0.2: np.full(N, 0.1),
     )
 
@@ -58,29 +59,29 @@ def case():
         ).T,
         "compared": table(
             {
-                ce_income.ERROR: [2.0, 3.0] * 2,
-                ce_income.PEAK: [0.9, 1.1] * 2,
-                ce_income.TOP_PEAK: [0.9, 1.2] * 2,
-                ce_income.GIVEN: [0.9, 1.3] * 2,
-                ce_income.KS: [0.02, 0.03] * 2,
-                ce_income.TAIL: [3.0, 3.1] * 2,
+                income_runs.ERROR: [2.0, 3.0] * 2,
+                income_runs.PEAK: [0.9, 1.1] * 2,
+                income_runs.TOP_PEAK: [0.9, 1.2] * 2,
+                income_runs.GIVEN: [0.9, 1.3] * 2,
+                income_runs.KS: [0.02, 0.03] * 2,
+                income_runs.TAIL: [3.0, 3.1] * 2,
             }
         ),
         "fan": table(
             {
-                ce_income.T: [0.2, 0.2] * 2,
-                ce_income.CORRELATION: [0.6, 0.6] * 2,
+                income_runs.T: [0.2, 0.2] * 2,
+                income_runs.CORRELATION: [0.6, 0.6] * 2,
             }
         ),
         "ten_means": ce_income.means_of_ten(
-            studies, lambda s: s.riskiest, ce_income.RISKIEST
+            studies, lambda s: s.riskiest, income_runs.RISKIEST
         ),
         "largest_means": pd.DataFrame(
             {"Unweighted": 0.02, "again": 0.02, "Vector": 0.08, "TC 20%": 0.0},
             index=["file 1", "file 2", "published"],
         ),
         "between_fits": pd.DataFrame(
-            {"difference": 0.1, "standard error": 0.04}, index=[ce_income.ERROR]
+            {"difference": 0.1, "standard error": 0.04}, index=[income_runs.ERROR]
         ),
         "by_release": table(
             {"mean risk": [0.6, 0.8, 0.1] * 2}
@@ -137,13 +138,13 @@ FALLING = ("P1-Fig19", "P1-Set12")
 @pytest.mark.parametrize(
     ("change", "fails"),
     [
-        (cell("between_fits", ce_income.ERROR, "difference", 0.07), ("P1-Fig14",)),
-        (cell("compared", ce_income.KS, VECTOR, 0.06), ("P1-Fig14",)),
-        (cell("compared", ce_income.PEAK, VECTOR, 0.8), ("P1-Claim21",)),
-        (cell("compared", ce_income.TOP_PEAK, VECTOR, 0.7), ("P1-Fig15",)),
-        (cell("compared", ce_income.KS, UNWEIGHTED, 0.04), MIXED),
-        (cell("fan", ce_income.CORRELATION, UNWEIGHTED, 0.9), MIXED),
-        (cell("fan", ce_income.T, UNWEIGHTED, 0.6), MIXED),
+        (cell("between_fits", income_runs.ERROR, "difference", 0.07), ("P1-Fig14",)),
+        (cell("compared", income_runs.KS, VECTOR, 0.06), ("P1-Fig14",)),
+        (cell("compared", income_runs.PEAK, VECTOR, 0.8), ("P1-Claim21",)),
+        (cell("compared", income_runs.TOP_PEAK, VECTOR, 0.7), ("P1-Fig15",)),
+        (cell("compared", income_runs.KS, UNWEIGHTED, 0.04), MIXED),
+        (cell("fan", income_runs.CORRELATION, UNWEIGHTED, 0.9), MIXED),
+        (cell("fan", income_runs.T, UNWEIGHTED, 0.6), MIXED),
         (no_incomes_on_the_line, TAIL_ONLY),
         (of_file("risk", 0.5, [0], "TC 5%"), FALLING),
         (of_file("risk", 0.6, key="Vector"), ("P1-Fig19", "P1-Tab20")),
@@ -175,19 +176,19 @@ def rng():
 
 
 def test_highest_keeps_the_order_of_ties():
-    assert ce_income.highest(np.array([1, 3, 2, 3]), 3).tolist() == [1, 3, 2]
+    assert income_runs.highest(np.array([1, 3, 2, 3]), 3).tolist() == [1, 3, 2]
 
 
 def test_own_close_at_the_ends_and_below_zero():
     y = np.array([100.0, -100.0, 0.0])
     released = np.array([[80, -120, 0], [79, -121, 1], [120, -80, 0]])
     expected = [[True] * 3, [False] * 3, [True] * 3]
-    assert ce_income.own_close(y, released).tolist() == expected
+    assert income_runs.own_close(y, released).tolist() == expected
 
 
 def test_widths_of_ends(rng):
     y, z = rng.permutation(300.0 * np.arange(300)), rng.normal(0, 1e4, (50, 300))
-    found = ce_income.widths_of_ends(y, z)
+    found = income_runs.widths_of_ends(y, z)
     low, high = np.quantile(z[:, y >= 300 * 297], [0.25, 0.75])
     assert np.isclose(
         found["highest 1%: width of 50% (1,000 dollars)"] * 1000, high - low
@@ -207,27 +208,27 @@ def test_by_band_closes_bands_above():
 
 def test_densities_integrate_to_the_share_in_the_window(rng):
     y = np.exp(rng.normal(10.8, 0.5, 2000))
-    found = ce_income.densities(y)
-    assert found[ce_income.LOW].shape == (1, 261)
-    assert abs(found[ce_income.LOW].sum() * 1000 - np.mean(y < 250_000)) < 0.01
+    found = income_runs.densities(y)
+    assert found[income_runs.LOW].shape == (1, 261)
+    assert abs(found[income_runs.LOW].sum() * 1000 - np.mean(y < 250_000)) < 0.01
 
 
 def test_peak_and_squared_error_are_means_over_files():
     data, found = np.array([[1.0, 2.0]]), np.array([[2.0, 2.0], [1.0, 4.0]])
-    assert ce_income.peak(found, data) == 1.5
-    assert ce_income.squared_error(found, data) == 2.5
+    assert income_runs.peak(found, data) == 1.5
+    assert income_runs.squared_error(found, data) == 2.5
 
 
 def test_distances_are_means_over_files(rng):
     y, z = rng.normal(size=60), rng.normal(size=(3, 60))
     ks = [stats.ks_2samp(v, y).statistic for v in z]
-    assert np.isclose(ce_income.kolmogorov_smirnov(z, y), np.mean(ks))
+    assert np.isclose(income_runs.kolmogorov_smirnov(z, y), np.mean(ks))
     r = [stats.pearsonr(v, y).statistic for v in z]
-    assert np.isclose(ce_income.mean_correlation(z, y), np.mean(r))
+    assert np.isclose(income_runs.mean_correlation(z, y), np.mean(r))
 
 
 def test_resampled_draws_from_the_data():
-    found = ce_income.resampled(np.arange(9), 1)
+    found = income_runs.resampled(np.arange(9), 1)
     assert found.shape == (20, 9)
     assert set(found.ravel()) == set(range(9))
 
@@ -235,7 +236,7 @@ def test_resampled_draws_from_the_data():
 def test_each_synthesizer_draws_from_random_numbers_of_its_own():
     s = SimpleNamespace(fits={"Unweighted": 1, "Vector": 2, "Combined": 3})
     s.synthesize = lambda name, m, random_seed: (name, m, random_seed)
-    assert ce_income.drawn_apart(s, 200, 101) == {
+    assert income_runs.drawn_apart(s, 200, 101) == {
         "Unweighted": ("Unweighted", 200, 101),
         "Vector": ("Vector", 200, 151),
         "Combined": ("Combined", 200, 201),
@@ -244,8 +245,8 @@ def test_each_synthesizer_draws_from_random_numbers_of_its_own():
 
 def test_density_error_is_relative_to_resampled_data():
     data = np.array([[1.0, 2.0]])
-    s = SimpleNamespace(curves={"Data": {ce_income.LOW: data}}, error=5.0)
-    assert ce_income.density_error(s, data + 1) == pytest.approx(2 / 5)
+    s = SimpleNamespace(curves={"Data": {income_runs.LOW: data}}, error=5.0)
+    assert income_runs.density_error(s, data + 1) == pytest.approx(2 / 5)
 
 
 def test_statistics_of_several_releases(rng):
@@ -275,7 +276,7 @@ def test_ten_records_beside_the_published_ones():
     assert (found["this file", "income range"] == "(250K, 3,000K)").all()
     assert (found["this file", "TC 20%"] == 0).all()
     assert found["published", "Vector"].tolist()[:2] == [0.0486, 0.1446]
-    means = ce_income.means_of_ten({1: s}, lambda s: s.riskiest, ce_income.RISKIEST)
+    means = ce_income.means_of_ten({1: s}, lambda s: s.riskiest, income_runs.RISKIEST)
     assert np.allclose(means.loc["file 1"], [0.3, 0.2, 0.1, 0.78])
     assert np.isclose(means.loc["published", "Unweighted"], 0.55058)
     assert np.isnan(means.loc["published", "again"])
@@ -311,19 +312,19 @@ def test_measures_of_a_study(rng):
         risk={"Unweighted": np.arange(N) / N},
         risk_of=lambda released, radius=0.2: np.full(N, radius),
     )
-    ce_income.measure(s, 1)
+    income_runs.measure(s, 1)
     assert s.lone.nonzero()[0].tolist() == [0, 1]
     assert s.riskiest[0] == N - 1
     assert y[s.largest[0]] == y.max() > s.coded.max() == s.top
     assert s.risk["TC 5%"][0] == 0.05
-    fan = ce_income.spread(s, z)
-    assert list(fan)[-4:-2] == list(ce_income.WIDTHS)
+    fan = income_runs.spread(s, z)
+    assert list(fan)[-4:-2] == list(income_runs.WIDTHS)
     ratio = np.log((z + 10_000) / (y + 10_000))
-    assert np.isclose(fan[ce_income.RATIO], ratio.std())
-    found = ce_income.utility(s, "Vector")
-    assert np.isclose(found[ce_income.TAIL], 100 * np.mean(z[20:40] > 250_000))
+    assert np.isclose(fan[income_runs.RATIO], ratio.std())
+    found = income_runs.utility(s, "Vector")
+    assert np.isclose(found[income_runs.TAIL], 100 * np.mean(z[20:40] > 250_000))
     share = np.mean(y > 250_000) / np.mean(z[20:40] > 250_000)
-    assert np.isclose(found[ce_income.GIVEN], found[ce_income.TOP_PEAK] * share)
+    assert np.isclose(found[income_runs.GIVEN], found[income_runs.TOP_PEAK] * share)
 
 
 def test_clearly_counts_standard_errors():
@@ -331,8 +332,8 @@ def test_clearly_counts_standard_errors():
         {"difference": [-1.0, -1.0, 1.0], "standard error": [0.4, 0.6, 0.1]},
         index=list("abc"),
     )
-    assert ce_income.clearly(table, ["a"], -1)
-    assert not ce_income.clearly(table, ["a", "b"], -1)
-    assert not ce_income.clearly(table, ["c"], -1)
-    assert ce_income.clearly(table, ["c"], +1)
-    assert not ce_income.clearly(table, ["a"], +1)
+    assert income_runs.clearly(table, ["a"], -1)
+    assert not income_runs.clearly(table, ["a", "b"], -1)
+    assert not income_runs.clearly(table, ["c"], -1)
+    assert income_runs.clearly(table, ["c"], +1)
+    assert not income_runs.clearly(table, ["a"], +1)

@@ -1,7 +1,7 @@
 from types import SimpleNamespace
 
-import ce_income
 import ce_income_referee as referee
+import income_runs
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from judged import verdicts
 
 N = 400
 SEEDS = (1, 2)
-FILES = pd.MultiIndex.from_product([SEEDS, ce_income.SYNTHESIZERS])
+FILES = pd.MultiIndex.from_product([SEEDS, income_runs.SYNTHESIZERS])
 
 
 def table(rows):
@@ -23,7 +23,7 @@ def chains_of(levels):
     names = ["seed", "synthesizer", "chain"]
     index = pd.MultiIndex.from_product([SEEDS, levels, range(1, 6)], names=names)
     risk = np.array([levels[name] for _, name, _ in index])
-    return pd.DataFrame({"mean risk": risk, ce_income.HIGHEST: risk}, index)
+    return pd.DataFrame({"mean risk": risk, income_runs.HIGHEST: risk}, index)
 
 
 @pytest.fixture
@@ -31,16 +31,16 @@ def case():
     "What every statement holds for."
     differences = {
         "mean risk": -0.1,
-        ce_income.HIGHEST: -0.1,
-        ce_income.SPREAD: 0.1,
-        **dict.fromkeys(ce_income.WIDTHS, -0.1),
+        income_runs.HIGHEST: -0.1,
+        income_runs.SPREAD: 0.1,
+        **dict.fromkeys(income_runs.WIDTHS, -0.1),
     }
     return {
         "fan": table(
             {
-                ce_income.MIDDLE: [0.6, 0.7] * 2,
-                ce_income.WIDTHS[0]: [50.0, 40.0] * 2,
-                ce_income.WIDTHS[1]: [800.0, 700.0] * 2,
+                income_runs.MIDDLE: [0.6, 0.7] * 2,
+                income_runs.WIDTHS[0]: [50.0, 40.0] * 2,
+                income_runs.WIDTHS[1]: [800.0, 700.0] * 2,
             }
         ),
         "closer": pd.DataFrame(
@@ -62,7 +62,7 @@ def case():
         "together": pd.DataFrame(
             {"Unweighted": [1, 0.3, 0.02], "Vector": [0.8, 0.2, 0.03]}
             | {"Combined": [0.2, 0.1, 0.09]},
-            index=["mean weight", "mean risk", ce_income.KS],
+            index=["mean weight", "mean risk", income_runs.KS],
         ),
         "by_radius": pd.DataFrame(
             {"Top-coded": 0.8, "Unweighted": 0.2, "Vector": 0.1},
@@ -101,15 +101,15 @@ WIDE = ("P1-Fig17", "P1-Claim22")
     ("change", "fails"),
     [
         (cell("chains", (2, "Vector", 3), "mean risk", 0.21), LOWER),
-        (cell("chains", (2, "Vector", 3), ce_income.HIGHEST, 0.21), LOWER),
+        (cell("chains", (2, "Vector", 3), income_runs.HIGHEST, 0.21), LOWER),
         (riskier_in_one_file, LOWER),
-        (cell("between_fits", ce_income.SPREAD, "difference", -0.1), WIDE),
-        (cell("between_fits", ce_income.WIDTHS[0], "standard error", 0.06), WIDE),
-        (cell("between_fits", ce_income.WIDTHS[1], "difference", 0.1), WIDE),
+        (cell("between_fits", income_runs.SPREAD, "difference", -0.1), WIDE),
+        (cell("between_fits", income_runs.WIDTHS[0], "standard error", 0.06), WIDE),
+        (cell("between_fits", income_runs.WIDTHS[1], "difference", 0.1), WIDE),
         (cell("closer", "clearly nearer", 2, 2), ("P1-Claim22",)),
         (cell("lower", VECTOR, "mean", 0.4), LOWER),
         (cell("between_fits", "mean risk", "standard error", 0.06), LOWER),
-        (cell("between_fits", ce_income.HIGHEST, "difference", 0.1), LOWER),
+        (cell("between_fits", income_runs.HIGHEST, "difference", 0.1), LOWER),
         (cell("together", "mean risk", "Combined", 0.25), ("P1-Claim38", "P1-Fut1")),
         (cell("together", "mean risk", "Unweighted", 0.15), ("P1-Claim38",)),
         (cell("by_radius", 0.3, "Vector", 0.25), ("P1-Fut3",)),
@@ -159,8 +159,8 @@ def test_sides_of_chains():
     chains.loc[(2, "Vector", 5), "mean risk"] = 0.3
     same = referee.same_in_each_chain(chains)
     assert same.to_dict("index") == {
-        1: {"mean risk": True, ce_income.HIGHEST: True},
-        2: {"mean risk": False, ce_income.HIGHEST: True},
+        1: {"mean risk": True, income_runs.HIGHEST: True},
+        2: {"mean risk": False, income_runs.HIGHEST: True},
     }
     found = referee.text_on_chains(chains)
     assert (found["sides"], found["sides-same"]) == (4, 3)
@@ -170,7 +170,7 @@ def test_sides_of_chains():
 def test_each_chain_has_its_own_data_sets():
     y = np.linspace(1000, 300_000, N)
     s = SimpleNamespace(y=y, model=SimpleNamespace(shift=1000), error=1.0)
-    s.curves = {"Data": ce_income.densities(s.y)}
+    s.curves = {"Data": income_runs.densities(s.y)}
     s.more = {
         name: s.y * np.repeat(1 + scale * np.arange(5) / 10, 2)[:, None]
         for name, scale in (("Unweighted", 0), ("Vector", 1))
@@ -196,7 +196,7 @@ def test_the_ten_fall_as_a_share_of_what_they_were():
     found = referee.text_on_ten(studies)
     assert found["share-again"] == pytest.approx((0.25 + 0.75) / 2)
     assert found["share-vector"] == pytest.approx(0.75)
-    ten = ce_income.RISKIEST
+    ten = income_runs.RISKIEST
     assert found["share-published"] == pytest.approx(
         1 - ten["Vector"].mean() / ten["Unweighted"].mean()
     )

@@ -1,3 +1,4 @@
+import income_mixture
 import mixture_convergence as chapter
 import numpy as np
 import pandas as pd
@@ -41,7 +42,7 @@ def fit_with(mean):
                 ("chain", "draw", f"{name}_at"),
                 rng.normal(size=(2, 100, len(labels))),
             )
-            for name, labels in chapter.LABELS.items()
+            for name, labels in income_mixture.LABELS.items()
         }
     )
     group["mean"] = group["mean"] + xr.DataArray([0.0, mean], dims="chain")
@@ -49,11 +50,11 @@ def fit_with(mean):
 
 
 def test_convergence():
-    agree, apart = (chapter.convergence(fit_with(mean)) for mean in (0, 5))
+    agree, apart = (income_mixture.convergence(fit_with(mean)) for mean in (0, 5))
     assert len(agree) == 24
     assert agree["R-hat"].max() < 1.05
     assert apart["R-hat"].idxmax() == ("mean", "")
-    assert chapter.worst(fit_with(5)) == {
+    assert income_mixture.worst(fit_with(5)) == {
         "largest R-hat": apart["R-hat"].max(),
         "smallest ESS": apart["ESS"].min(),
     }

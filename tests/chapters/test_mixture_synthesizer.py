@@ -1,3 +1,4 @@
+import mixture_prior
 import mixture_synthesizer as chapter
 import numpy as np
 import pandas as pd
@@ -20,41 +21,46 @@ def test_shape():
 
 
 def test_log_dirichlet(rng):
-    log_share = chapter.log_dirichlet(np.full(20_000, 3.0), 4, rng)
+    log_share = mixture_prior.log_dirichlet(np.full(20_000, 3.0), 4, rng)
     shares = np.exp(log_share)
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     beta = stats.beta(0.75, 2.25)
     assert stats.kstest(shares[:, 0], beta.cdf).pvalue > 1e-3
-    tiny = chapter.log_dirichlet(np.array([1e-4]), 200, rng)
+    tiny = mixture_prior.log_dirichlet(np.array([1e-4]), 200, rng)
     assert np.isfinite(tiny).all()
     assert tiny.min() < -1000
 
 
 def test_occupied_table():
     occupied = {2: np.array([1, 1, 2, 2]), np.inf: np.array([1, 2, 2, 3])}
-    table = chapter.occupied_table(occupied, {2: 1.4, np.inf: 2.1})
+    table = mixture_prior.occupied_table(occupied, {2: 1.4, np.inf: 2.1})
     assert list(table.index) == ["K = 2", "K = infinity"]
     assert table["mean, simulated"].to_list() == [1.5, 2]
-    assert table[chapter.LIMIT].to_list() == [0.25, 0]
-    assert table[chapter.FORMULA].to_list() == [1.4, 2.1]
+    assert table[mixture_prior.LIMIT].to_list() == [0.25, 0]
+    assert table[mixture_prior.FORMULA].to_list() == [1.4, 2.1]
 
 
 def test_expected_occupied(rng):
-    assert chapter.expected_occupied(1.0, 2, 2) == pytest.approx(1.25)
-    assert chapter.expected_occupied(0.7, 5, 1) == pytest.approx(1)
-    limit = chapter.expected_occupied(0.7, np.inf, 30)
+    assert mixture_prior.expected_occupied(1.0, 2, 2) == pytest.approx(1.25)
+    assert mixture_prior.expected_occupied(0.7, 5, 1) == pytest.approx(1)
+    limit = mixture_prior.expected_occupied(0.7, np.inf, 30)
     assert limit == pytest.approx((0.7 / (0.7 + np.arange(30))).sum())
-    assert chapter.expected_occupied(0.7, 10_000, 30) == pytest.approx(limit, rel=1e-3)
-    gamma, occupied = chapter.simulated_prior(40, rng)
+    assert mixture_prior.expected_occupied(0.7, 10_000, 30) == pytest.approx(
+        limit, rel=1e-3
+    )
+    gamma, occupied = mixture_prior.simulated_prior(40, rng)
     assert gamma.mean() == pytest.approx(1, abs=0.05)
-    for k, mean in chapter.mean_occupied(occupied, 40).items():
+    for k, mean in mixture_prior.mean_occupied(occupied, 40).items():
         assert occupied[k].mean() == pytest.approx(mean, rel=0.03)
 
 
 def test_prior_numbers():
     names = ["K = 10", "K = 20", "K = 50", "K = 200", "K = infinity"]
     prior = pd.DataFrame(
-        {chapter.FORMULA: [5.0, 7, 8, 8.6, 9], chapter.LIMIT: [0.4, 0.2, 0.1, 0.03, 0]},
+        {
+            mixture_prior.FORMULA: [5.0, 7, 8, 8.6, 9],
+            mixture_prior.LIMIT: [0.4, 0.2, 0.1, 0.03, 0],
+        },
         names,
     )
     values = chapter.prior_numbers(prior)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import simulation_runs
 import simulation_study as chapter
 from judged import set_to, verdicts
 from scipy import stats
@@ -15,16 +16,16 @@ import pseudopost as pp
 
 def test_highest_values_come_first_and_ties_keep_their_order():
     values = np.array([1.0, 5.0, 3.0, 5.0, 2.0])
-    assert chapter.highest(values, 3).tolist() == [1, 3, 2]
+    assert simulation_runs.highest(values, 3).tolist() == [1, 3, 2]
 
 
 def test_distance_from_the_nearer_mode_is_a_factor():
     y = np.array([0.1, 1.0, 0.05, 0.2, 2.0, 0.5])
-    assert np.allclose(chapter.from_mode(y), [1, 1, 2, 2, 2, 2])
+    assert np.allclose(simulation_runs.from_mode(y), [1, 1, 2, 2, 2, 2])
 
 
 def test_places_by_distance():
-    places = chapter.places(np.array([0.1, 1.15, 1.5, 0.5, 3.0]))
+    places = simulation_runs.places(np.array([0.1, 1.15, 1.5, 0.5, 3.0]))
     assert [place.split(" (")[0] for place in places] == [
         "at a mode",
         "at a mode",
@@ -37,7 +38,7 @@ def test_places_by_distance():
 def test_results_by_one_rule():
     results = {"Unweighted": 0, ("Vector", "weighted"): 1, ("Scalar", "weighted"): 2}
     results |= {("Vector", "density"): 3, ("Scalar", "density"): 4}
-    assert list(chapter.by_rule(results, "density").items()) == [
+    assert list(simulation_runs.by_rule(results, "density").items()) == [
         ("Unweighted", 0),
         ("Vector", 3),
         ("Scalar", 4),
@@ -48,7 +49,7 @@ def test_displaced_records_are_far_off_more_often_than_before():
     y = np.ones(3)
     before = np.array([[1.0, 1.0, 9.0]] * 4)
     after = np.array([[9.0, 1.0, 9.0]] * 3 + [[1.0, 9.0, 9.0]])
-    assert chapter.displaced(y, before, after).tolist() == [True, False, False]
+    assert simulation_runs.displaced(y, before, after).tolist() == [True, False, False]
 
 
 def test_probability_of_a_higher_value_counts_pairs():
@@ -56,11 +57,14 @@ def test_probability_of_a_higher_value_counts_pairs():
     values, chosen = rng.integers(0, 6, 40).astype(float), rng.random(40) < 0.3
     pairs = values[chosen][:, None] - values[~chosen]
     expected = ((pairs > 0) + 0.5 * (pairs == 0)).mean()
-    assert chapter.probability_higher(values, chosen) == pytest.approx(expected)
+    assert simulation_runs.probability_higher(values, chosen) == pytest.approx(expected)
 
 
 def test_published_tables_are_sorted():
-    riskiest, largest = chapter.PUBLISHED["riskiest"], chapter.PUBLISHED["largest"]
+    riskiest, largest = (
+        simulation_runs.PUBLISHED["riskiest"],
+        simulation_runs.PUBLISHED["largest"],
+    )
     assert (np.diff(riskiest["Unweighted"]) <= 0).all()
     assert (np.diff(largest["value"]) < 0).all()
     assert (riskiest["Vector"] == 0).sum() == 8
@@ -70,9 +74,9 @@ def test_published_tables_are_sorted():
 def test_table_of_ten_records():
     y, risk, weights = file_of_twenty()
     s = study_of(y, risk, weights)
-    rows = chapter.highest(y)
-    published = chapter.PUBLISHED["largest"]
-    table = chapter.ten_records(s, rows, risk["Unweighted"] / 2, published)
+    rows = simulation_runs.highest(y)
+    published = simulation_runs.PUBLISHED["largest"]
+    table = simulation_runs.ten_records(s, rows, risk["Unweighted"] / 2, published)
     assert table.index.tolist() == list(range(1, 11))
     assert (table["this file", "", "value"] == y[rows]).all()
     assert (table["this file", "", "again"] == 0.45).all()
@@ -84,7 +88,7 @@ def test_table_of_ten_records():
 
 def test_density_measures_of_the_data_themselves():
     y = pp.datasets.lognormal_mixture(n=200, random_seed=2)["value"].to_numpy()
-    result = chapter.density_measures(y, np.stack([y, y]))
+    result = simulation_runs.density_measures(y, np.stack([y, y]))
     assert result["density error, low"] == result["density error, high"] == 0
     assert result["peak ratio, low"] == result["peak ratio, high"] == 1
     assert 0.05 < chapter.mode(y, "low") < 0.2
@@ -93,12 +97,12 @@ def test_density_measures_of_the_data_themselves():
 def test_density_error_is_the_integral_of_the_squared_difference():
     rng = np.random.default_rng(3)
     y, z = rng.lognormal(0, 0.3, 300), rng.lognormal(0.1, 0.4, 300)
-    grid = chapter.GRIDS["high"]
+    grid = simulation_runs.GRIDS["high"]
 
     def curve(values):
         return stats.norm.pdf(grid[:, None], values, 0.1).mean(axis=1)
 
-    result = chapter.density_measures(y, z[None])
+    result = simulation_runs.density_measures(y, z[None])
     expected = ((curve(z) - curve(y)) ** 2).sum() * 0.02
     assert result["density error, high"] == pytest.approx(expected)
     assert result["peak ratio, high"] == pytest.approx(curve(z).max() / curve(y).max())
@@ -110,7 +114,7 @@ def test_coefficient_error_is_in_standard_errors():
     X = np.column_stack([np.ones(50), x])
     slope = stats.linregress(x, log_y)
     moved = log_y + 2 * slope.stderr * x
-    error = chapter.coefficient_error(X, log_y, np.stack([log_y, moved]))
+    error = simulation_runs.coefficient_error(X, log_y, np.stack([log_y, moved]))
     assert error == pytest.approx(np.mean([0, 0, 0, 2]))
 
 
@@ -119,8 +123,8 @@ def test_measures_of_records():
     z = np.stack([y, y])
     z[:, -1] /= 4
     risk = np.linspace(0, 1, 200)
-    result = chapter.record_measures(y, z, risk)
-    assert result[chapter.RATIO] == np.median([1, 0.25])
+    result = simulation_runs.record_measures(y, z, risk)
+    assert result[simulation_runs.RATIO] == np.median([1, 0.25])
     assert result["the same, safer half"] == pytest.approx(0, abs=1e-12)
     change = np.zeros(200)
     change[-1] = np.log(4)
@@ -161,7 +165,7 @@ def test_utility_of_the_data_themselves():
     s = SimpleNamespace(
         y=y, model=SimpleNamespace(X=X), risk={"Unweighted": rng.random(200)}
     )
-    found = chapter.utility(s, np.stack([y, y]))
+    found = simulation_runs.utility(s, np.stack([y, y]))
     distances = ["Kolmogorov-Smirnov", "Wasserstein, log", "quantiles, log"]
     assert [found[name] for name in distances] == [0, 0, 0]
     assert found["coefficients"] == pytest.approx(0, abs=1e-9)
@@ -193,7 +197,7 @@ def fits_table():
             "smallest ESS": [100.0, 200.0, 300.0],
             "mean risk": [0.35, 0.3, 0.301],
         },
-        index=chapter.NAMES,
+        index=simulation_runs.NAMES,
     )
 
 
@@ -256,7 +260,7 @@ def test_groups_of_claims_are_merged_in_order():
         {"P1-Claim01": 1, "P1-Set05": 2},
         {"P1-Tab12": 3, "P1-Fig06": 4, "P1-Fig05": 5},
     )
-    assert list(chapter.claims(*groups)) == [
+    assert list(simulation_runs.claims(*groups)) == [
         "P1-Fig05",
         "P1-Fig06",
         "P1-Tab12",

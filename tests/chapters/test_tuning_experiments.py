@@ -6,7 +6,7 @@ import pytest
 import tuning_experiments as experiments
 import xarray as xr
 from scipy import stats
-from tuning_weights import FAMILIES
+from tuning_variants import FAMILIES
 
 P, PC, PG = FAMILIES["Pairwise"]
 M, MC, MG = FAMILIES["Marginal"]

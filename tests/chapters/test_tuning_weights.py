@@ -3,12 +3,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import tuning_variants
 import tuning_weights as tuning
 
 import pseudopost as pp
 
-P, PC, PG = tuning.FAMILIES["Pairwise"]
-M, MC, MG = tuning.FAMILIES["Marginal"]
+P, PC, PG = tuning_variants.FAMILIES["Pairwise"]
+M, MC, MG = tuning_variants.FAMILIES["Marginal"]
 VARIANTS = {
     **{name: (2, *s) for name, s in zip((P, PC, PG), tuning.SETTINGS, strict=True)},
     **{name: (1, *s) for name, s in zip((M, MC, MG), tuning.SETTINGS, strict=True)},
@@ -63,14 +64,14 @@ def changed(table, row, column, value):
 
 
 def test_the_variants_have_the_settings_of_the_two_families():
-    assert {k: tuning.VARIANTS[k] for k in VARIANTS} == VARIANTS
+    assert {k: tuning_variants.VARIANTS[k] for k in VARIANTS} == VARIANTS
 
 
 def test_order_1_gives_marginal_weights_of_each_file_and_order_2_higher_ones():
     data = pp.datasets.consumer_expenditure(200, random_seed=1)
     y, known = data["income"].to_numpy(), ["gender", "age", "region"]
     study = SimpleNamespace(data=data, y=y, known=known)
-    raw, weights = tuning.make_weights({4: study})
+    raw, weights = tuning_variants.make_weights({4: study})
     risk = pp.identification_risk(y, y, 0.2, data[known], alone=1.0, ball="signed")
     gains = y >= 0
     assert np.allclose(raw[4][1][gains], 1 - risk[gains])
@@ -82,11 +83,13 @@ def test_order_1_gives_marginal_weights_of_each_file_and_order_2_higher_ones():
 
 def test_line_of_adjusted_marginal_weights_is_exact():
     marginal = np.array([0.1, 0.2, 0.3, 1.0])
-    found = tuning.line(marginal, pp.adjust_weights(marginal, 1.5, 0.1))
+    found = tuning_variants.line(marginal, pp.adjust_weights(marginal, 1.5, 0.1))
     assert (found["a"], found["b"]) == (pytest.approx(0.1), pytest.approx(1.5))
     assert found["ordinary share"] == pytest.approx(0.1 / 0.4)
     assert found["R squared"] == pytest.approx(1)
-    assert tuning.line(marginal, np.full(4, 0.3))["ordinary share"] == pytest.approx(1)
+    assert tuning_variants.line(marginal, np.full(4, 0.3))[
+        "ordinary share"
+    ] == pytest.approx(1)
 
 
 def test_levels_count_the_losses(weights, incomes):
@@ -119,7 +122,8 @@ def test_raising_c_leaves_the_weighted_quantile_until_weights_are_clipped(raw, i
     income, base = incomes[1], raw[1][1].copy()
     base[0] = 0.1  # no loss, so that all weights are scaled
     quantile = [
-        tuning.weighted_quantile(income, pp.adjust_weights(base, c)) for c in (1, 4, 40)
+        tuning_variants.weighted_quantile(income, pp.adjust_weights(base, c))
+        for c in (1, 4, 40)
     ]
     assert quantile[0] == quantile[1] < quantile[2]
 
@@ -129,7 +133,7 @@ def test_raising_c_leaves_the_weighted_quantile_until_weights_are_clipped(raw, i
 
 def test_equations_hold_for_weights_as_defined(toy, weights, incomes, raw):
     risk = {1: 1 - raw[1][1]}
-    unchanged = tuning.is_unchanged(weights, raw)
+    unchanged = tuning_variants.is_unchanged(weights, raw)
     found = tuning.claims_on_equations(toy, weights, incomes, risk, unchanged)
     assert all(verdicts(found).values())
 
@@ -154,8 +158,8 @@ def test_weights_of_1_are_the_losses_alone(weights, incomes):
 
 
 def test_unchanged_compares_with_the_raw_weights(weights, raw):
-    assert tuning.is_unchanged(weights, raw)
-    assert not tuning.is_unchanged(weights, {1: {2: raw[1][1]}})
+    assert tuning_variants.is_unchanged(weights, raw)
+    assert not tuning_variants.is_unchanged(weights, {1: {2: raw[1][1]}})
 
 
 def test_toys(toy):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-import simulation_study
+import simulation_runs
 import twelve_files as chapter
 from judged import set_to, verdicts
 from scipy import stats
@@ -53,7 +53,7 @@ def measures(**changes):
         "the same, safer half": 0.2,
         "share above the 97.5% quantile": 0.025,
         "correlation with the data, log": 0.95,
-        simulation_study.RATIO: 0.9,
+        simulation_runs.RATIO: 0.9,
     }
     vector = unweighted | {
         "density error, low": 2.0,
@@ -63,7 +63,7 @@ def measures(**changes):
         "sd of the log ratio": 0.5,
         "share above the 97.5% quantile": 0.02,
         "correlation with the data, log": 0.8,
-        simulation_study.RATIO: 0.4,
+        simulation_runs.RATIO: 0.4,
     }
     scalar = vector | {
         "density error, low": 3.0,
@@ -143,16 +143,16 @@ def test_findings_on_densities(finding, name, change):
             "Vector",
             {"the same, safer half": 0.5},
         ),
-        ("vector pulls in the largest 1%", "Vector", {simulation_study.RATIO: 0.9}),
+        ("vector pulls in the largest 1%", "Vector", {simulation_runs.RATIO: 0.9}),
         (
             "vector halves the largest 1%, unweighted keeps it",
             "Vector",
-            {simulation_study.RATIO: 0.6},
+            {simulation_runs.RATIO: 0.6},
         ),
         (
             "vector halves the largest 1%, unweighted keeps it",
             "Unweighted",
-            {simulation_study.RATIO: 0.7},
+            {simulation_runs.RATIO: 0.7},
         ),
     ],
 )
@@ -304,7 +304,7 @@ def test_tables_over_files():
     assert difference["low"].tolist() == [1, 4]
     assert difference["high"].tolist() == [1, 1]
     ranks = chapter.weight_and_risk(studies)
-    rows = simulation_study.highest(studies[1].y)
+    rows = simulation_runs.highest(studies[1].y)
     s = studies[1]
     expected = stats.spearmanr(
         s.weights["Vector"][rows], s.risk["Vector", "weighted"][rows]
@@ -457,7 +457,7 @@ NOT_CHOSEN = np.array([0.0] * 8 + [0.05, 0.06])
 def claims_about(held, risky=ALL):
     """All claims that rest on findings in many files, with good other inputs."""
     riskiest = table_of_ten(0.9, NOT_CHOSEN, 0.1)
-    return simulation_study.claims(
+    return simulation_runs.claims(
         chapter.claims_on_densities(held, AVERAGE, DEVIATION),
         chapter.claims_on_records(held, AVERAGE, 0.9, 0.95),
         chapter.claims_on_risks(held, PLACES, RANKS, MORE_LOW),
@@ -527,13 +527,13 @@ def test_greater_deviation_of_the_scalar(window):
             {"P1-Fig08"},
         ),
         (
-            set_to(AVERAGE, simulation_study.RATIO, "Vector", 0.6),
+            set_to(AVERAGE, simulation_runs.RATIO, "Vector", 0.6),
             0.9,
             0.95,
             {"P1-Fig09"},
         ),
         (
-            set_to(AVERAGE, simulation_study.RATIO, "Unweighted", 0.7),
+            set_to(AVERAGE, simulation_runs.RATIO, "Unweighted", 0.7),
             0.9,
             0.95,
             {"P1-Fig09"},
