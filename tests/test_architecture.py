@@ -74,3 +74,7 @@ def test_a_chapter_imports_no_module_of_another():
     for path in (ROOT / "book").rglob("*.py"):
         names = re.findall(r"^(?:from|import) (\w+)", path.read_text(), flags=re.M)
         assert not modules & set(names), path.name
+    for path in (ROOT / "book").rglob("*.ipynb"):
+        names = re.findall(r"^ *\"(?:from|import) (\w+)", path.read_text(), flags=re.M)
+        own = {path.stem.replace("-", "_")}
+        assert not modules & set(names) - own, path.name

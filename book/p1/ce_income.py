@@ -87,17 +87,6 @@ def statistics(people, released):
     )
 
 
-def by_file(studies, measures):
-    """Measures of each synthesizer on each file, in columns."""
-    return pd.DataFrame(
-        {
-            (seed, name): measures(s, name)
-            for seed, s in studies.items()
-            for name in SYNTHESIZERS
-        }
-    ).rename_axis(["seed", None], axis=1)
-
-
 def beside_published(s, rows, published):
     """Risks of ten records of a file beside the published ones."""
     ranges = pd.cut(s.y[rows], [-10_000, *RANGES.values()], labels=list(RANGES))

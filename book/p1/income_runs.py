@@ -243,3 +243,14 @@ def both(table, row, form="{:.3f}"):
     """A row of a table for both synthesizers, mean over the files."""
     means = over_files(table).loc[row]
     return " and ".join(form.format(means[name]) for name in SYNTHESIZERS)
+
+
+def by_file(studies, measures):
+    """Measures of each synthesizer on each file, in columns."""
+    return pd.DataFrame(
+        {
+            (seed, name): measures(s, name)
+            for seed, s in studies.items()
+            for name in SYNTHESIZERS
+        }
+    ).rename_axis(["seed", None], axis=1)
