@@ -13,6 +13,12 @@ document.addEventListener("DOMContentLoaded", () => {
       for (const cell of [...cells, ...above]) cell.classList.add("number");
     }
   }
+  // A table that is a little too wide is set smaller; a wider one scrolls.
+  for (const table of document.querySelectorAll("article table.dataframe")) {
+    const scrolls = () => table.scrollWidth > table.clientWidth;
+    for (const size of ["0.8rem", "0.75rem", "0.7rem", ""])
+      if (scrolls()) table.style.fontSize = size;
+  }
   // A row of a table of three columns or more becomes a card (book.css): each cell below
   // the other, under the head of its column, which is noted here.
   for (const table of document.querySelectorAll("article table:not(.dataframe)")) {

@@ -72,6 +72,14 @@ WIDTH = """() => {
     };
 }"""
 
+# What scrolls sideways on a wide screen: code, and what would almost fit.
+SIDEWAYS = """() => [...document.querySelectorAll("article *")]
+    .filter(node => ["auto", "scroll"].includes(getComputedStyle(node).overflowX))
+    .map(node => [node, node.clientWidth && node.scrollWidth - node.clientWidth])
+    .filter(([node, beyond]) => beyond > 0 && (node.tagName === "PRE" || beyond < 80))
+    .map(([node, beyond]) => `${beyond}: ${node.tagName} ${node.textContent.slice(0, 80)}`)
+"""
+
 # Contrast as WCAG 2 defines it: 4.5 for text, 3 for large text.
 CONTRAST = """() => {
     const rgba = text => {
@@ -147,6 +155,7 @@ def seen(request, browser):
     seen["images"] = page.evaluate(IMAGES)
     seen["links"] = page.evaluate("() => [...document.links].map(link => link.href)")
     seen["boxes"], seen["open"], seen["shut"] = page.evaluate(OPEN_ALL)
+    seen["sideways"] = page.evaluate(SIDEWAYS)
     for theme in ("light", "dark"):
         page.evaluate(f"() => document.documentElement.dataset.theme = '{theme}'")
         seen[theme] = page.evaluate(CONTRAST)
@@ -199,6 +208,10 @@ def test_text_and_figures_stand_out(seen, theme):
     assert not seen[theme]["faint"]
     assert not seen[theme]["dim"]
     assert seen["light"]["page"] != seen["dark"]["page"]
+
+
+def test_a_wide_screen_shows_code_whole_and_nothing_scrolls_by_a_little(seen):
+    assert not seen["sideways"]
 
 
 def test_a_phone_shows_the_whole_width(seen):
