@@ -74,7 +74,7 @@ def draw_two_weights(low=0.1):
         ax.text(place + shift, np.interp(place, grid, density), name, ha=side, size=11)
     ax.plot(OTHERS, np.zeros(12), "o", color="#777777", ms=9)
     ax.plot(BETTY, 0, "D", color="black", ms=11, clip_on=False)
-    ax.text(8.2, 0.006, "the twelve\nothers", size=11, color="#555555")
+    ax.text(8.2, 0.006, "the\ntwelve\nothers", size=11, color="#555555")
     ax.text(ends[1] + 0.6, 0.007, "Betty's own\nincome, and\n20% around", size=11)
     ax.set(xlabel="Income (thousand dollars)", yticks=[], ylim=(-0.006, None))
     ax.set_xlim(7, 78)

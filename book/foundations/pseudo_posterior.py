@@ -124,17 +124,17 @@ def draw_one_record():
     """Likelihood of a Poisson count of 7, raised to four powers."""
     mu = np.linspace(0.01, 25, 500)
     log_ratio = stats.poisson.logpmf(7, mu) - stats.poisson.logpmf(7, 7)
-    _, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.2), layout="constrained")
     for alpha, style in ((1, "-"), (0.5, "--"), (0.1, "-."), (0, ":")):
         curve = np.exp(alpha * log_ratio)
         ax.plot(mu, curve, style, color="black", label=f"weight {alpha:g}")
-    ax.set(xlabel="Mean", ylabel="Likelihood, scaled", ylim=(0, 1.25))
-    ax.legend(loc="upper center", ncols=4)
+    ax.set(xlabel="Mean", ylabel="Likelihood, scaled", ylim=(0, 1.45))
+    ax.legend(loc="upper center", ncols=2)
 
 
 def draw_poisson(draws, exact):
     """Histograms of draws of a Poisson mean, and the exact densities."""
-    _, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.4), layout="constrained")
     grid = np.linspace(8, 14, 400)
     colours = COLOURS | {"Vector": COLOURS["LW"]}
     for name in ("Unweighted", "Scalar", "Vector"):
@@ -146,7 +146,7 @@ def draw_poisson(draws, exact):
 
 def draw_grid(mu, phi, probability, fits):
     """Contours of exact posteriors, 50% and 95%, and every twentieth draw."""
-    _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 4), layout="constrained")
     for name, p in probability.items():
         ordered = np.sort(p.ravel())[::-1]
         levels = [ordered[np.searchsorted(ordered.cumsum(), q)] for q in (0.95, 0.5)]
@@ -156,13 +156,15 @@ def draw_grid(mu, phi, probability, fits):
         ]
         ax.scatter(*draws, s=4, alpha=0.35, color=COLOURS[name], label=name)
         ax.contour(mu, phi, p.T, levels=levels, colors=[COLOURS[name]])
-    ax.set(xlabel="mu", ylabel="phi", xlim=(95, 106), ylim=(9, 22))
+    ax.set(
+        xlabel=r"Mean $\mu$", ylabel=r"Dispersion $\phi$", xlim=(95, 106), ylim=(9, 22)
+    )
     ax.legend(markerscale=3)
 
 
 def draw_synthetic(y, synthetic):
     """Smoothed shares of the data and of synthetic counts."""
-    _, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.4), layout="constrained")
     grid = np.arange(0, 251)
     ax.plot(
         grid, smooth(y), color=COLOURS["Data"], linewidth=3, alpha=0.6, label="Data"

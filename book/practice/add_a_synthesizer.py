@@ -9,6 +9,7 @@ import pseudopost as pp
 
 COLOURS = {**pp.plots.PALETTE, "Capped": pp.plots.PALETTE["CW_final"]}
 STATISTICS = ("zeros (%)", "median of those paid", "90% quantile", "99% quantile")
+SYMBOLS = {"share": r"$\pi$", "mu": r"$\mu$", "sigma": r"$\sigma$"}
 
 
 def overtime(n, random_seed):
@@ -34,7 +35,7 @@ def described(values):
 
 def draw_data(y):
     """The zeros as a bar, the amounts as a histogram on a log scale."""
-    _, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.2), layout="constrained")
     _draw_amounts(ax, y, "Data", histtype="stepfilled", alpha=0.35)
     ax.set_ylabel("Records")
 
@@ -79,7 +80,7 @@ def draw_recovery(chosen, low, high, names):
         colours = np.where(missed, COLOURS["LW_final"], COLOURS["Unweighted"])
         ax.vlines(x, *ends, colors=colours)
         ax.axline((x.min(), x.min()), (x.max(), x.max()), color=COLOURS["Data"])
-        ax.set(xlabel=f"{name}, as chosen")
+        ax.set(xlabel=f"{SYMBOLS[name]}, as chosen")
         if name == "sigma":
             ax.set(xscale="log", yscale="log")
     axes[0].set_ylabel("As found")
@@ -88,9 +89,10 @@ def draw_recovery(chosen, low, high, names):
 def draw_terms(y, bounds):
     """Bound of every record under each mechanism, against its amount."""
     y = np.where(np.asarray(y) > 0, y, 0.3)
-    _, ax = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
     for name, values in bounds.items():
-        ax.scatter(y, values, s=9, color=COLOURS[name], label=name)
+        label = "LW, re-weighted" if name == "LW_final" else name
+        ax.scatter(y, values, s=9, color=COLOURS[name], label=label)
     ax.set(
         xscale="log",
         xlabel="Overtime pay, log scale, and the zeros",
@@ -98,7 +100,7 @@ def draw_terms(y, bounds):
     )
     ax.set_xticks([0.3, 1, 100, 10_000], ["0", "1", "100", "10,000"])
     ax.minorticks_off()
-    ax.legend()
+    ax.legend(loc="upper center")
 
 
 # Numbers of the text, and what it says of them

@@ -8,7 +8,7 @@ import pseudopost as pp
 
 def plot_counts(y, released):
     """Histograms of the confidential counts and of one synthetic file."""
-    _, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.2), layout="constrained")
     bins = np.arange(0, max(y.max(), released.max()) + 10, 10)
     ax.hist(
         y,
