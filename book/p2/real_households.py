@@ -334,10 +334,9 @@ def by_component(of, s):
 
 
 def with_errors(values, errors):
-    """Write values with their errors, where they have one."""
-    return values.map("{:.3f}".format) + errors.map(" ± {:.3f}".format).where(
-        errors.notna(), ""
-    )
+    """Write values with their errors, where they have one, on one line of a table."""
+    errors = errors.map("\u00a0±\u00a0{:,.3f}".format).where(errors.notna(), "")
+    return values.map("{:,.3f}".format) + errors
 
 
 def sampling_protects(file):
@@ -435,11 +434,10 @@ def predictive_check(files, released):
         for feature, f in FEATURES.items():
             values = f(released[name])
             low, high = np.quantile(values, [0.025, 0.975])
-            table.setdefault((name, "data"), {})[feature] = (
-                f"{f(file.of.y[None])[0]:,.1f}"
-            )
+            write = ("{:,.1f}" if feature.endswith("(%)") else "{:,.0f}").format
+            table.setdefault((name, "data"), {})[feature] = write(f(file.of.y[None])[0])
             table.setdefault((name, "Unweighted"), {})[feature] = (
-                f"{values.mean():,.1f} ({low:,.1f} to {high:,.1f})"
+                f"{write(values.mean())} ({write(low)} to {write(high)})"
             )
     return pd.DataFrame(table)
 

@@ -414,6 +414,8 @@ def show_quantile_by_share(income, marginal, both):
     texts |= dict.fromkeys(("Pairwise, c = 0.7", PC, MC), "")
     places = {
         P: (9, -2, "left"),
+        "Pairwise, c = 1.3, g = -0.05": (-4, 8, "right"),
+        "Pairwise, g = -0.1": (-7, 3, "right"),
         "order 3": (-12, 9, "left"),
         "order 4": (8, 3, "left"),
     }

@@ -145,7 +145,7 @@ class TestRisks:
     def test_written_with_errors(self, found):
         table = study.with_errors(*found)
         value, error = (each.loc["Vector"].iloc[0] for each in found)
-        assert table.loc["Vector"].iloc[0] == f"{value:.3f} ± {error:.3f}"
+        assert table.loc["Vector"].iloc[0] == f"{value:.3f}\u00a0±\u00a0{error:.3f}"
         assert table.loc["Data"].iloc[0] == f"{found[0].loc['Data'].iloc[0]:.3f}"
 
     def test_numbers_of_the_text(self, found):
