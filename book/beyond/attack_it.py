@@ -233,7 +233,8 @@ def show_files(table, names):
     """Advantage against the riskiest record of each file, by its lead."""
     _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
     for name in names:
-        ax.plot(table["lead"], table[name], "o", color=COLOURS[name], label=name, ms=5)
+        style = {"color": COLOURS[name], "label": name, "ms": 5, "clip_on": False}
+        ax.plot(table["lead"], table[name], "o", **style)
     ax.set(
         xlabel="Bound of the riskiest record less that of the next (nats)",
         ylabel="Advantage of the best test",
@@ -258,7 +259,7 @@ def show_roc(curves, epsilons):
     for name, (false, true) in curves.items():
         label = f"{name}, epsilon {epsilons[name]:.1f}"
         ax.plot(false, true, color=COLOURS[name], label=label)
-    ax.plot([0, 1], [0, 1], color="grey", lw=1, ls=":")
+    ax.plot([0, 1], [0, 1], color="grey", lw=1.5, ls=":", label="guessing", zorder=3)
     ax.set(
         xlabel="False positive rate",
         ylabel="True positive rate",
@@ -274,7 +275,8 @@ def show_releases(table):
     for ax, (what, part) in zip(axes, table.groupby("release"), strict=True):
         for name, line in part.groupby("weights", sort=False):
             ax.plot(line["m"], line["advantage"], "o-", color=COLOURS[name], label=name)
-        ax.set(xscale="log", xlabel=f"Number of {what}", ylim=(0, 1))
+        ax.set(xscale="log", xlabel=f"Number of {what}", ylim=(-0.03, 1))
+        ax.set_xticks([1, 10, 100], ["1", "10", "100"])
     axes[0].set_ylabel("Advantage of the best test")
     axes[1].legend()
 
@@ -298,7 +300,7 @@ def show_between(tables):
         ax.set(yticks=place, yticklabels=table.index, xlabel="Nats")
         ax.set_title(f"Count of {target}")
         ax.set_xscale("symlog", linthresh=0.01)
-        ax.set_xlim(left=-0.002)
+        ax.set_xlim(-0.002, 1000)
     axes[0].figure.legend(
         *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2
     )
@@ -332,7 +334,8 @@ def table_of_run(scores, coins):
                         right, said, part.sum()
                     ),
                 }
-    return pd.DataFrame(rows).T.rename_axis(["weights", "release", "canaries"])
+    table = pd.DataFrame(rows).T.rename_axis(["weights", "release", "canaries"])
+    return table.astype({"guesses": int, "right": int})
 
 
 def numbers_of_run(table):

@@ -59,7 +59,7 @@ def files_of_population(seeds, n, points, size):
             "epsilon": epsilon_of(grid, counts, weights),
             "edge": loss["edge"],
         }
-    return pd.DataFrame(rows).T.rename_axis("seed")
+    return pd.DataFrame(rows).T.astype({"count": int}).rename_axis("seed")
 
 
 def exact_losses(grid, counts, changes, kind):
@@ -172,7 +172,7 @@ def summary(y, losses, kept):
             }
             for name, table in losses.items()
         }
-    ).T
+    ).T.astype({"k-hat above 0.7": int})
 
 
 # Figures
@@ -201,13 +201,16 @@ def show_exact(table, epsilon):
 
 def show_sizes(table):
     """Loss of deleting the smallest count by the size of the file, and epsilon."""
-    _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-    for name, part in table.groupby("weights", sort=False):
+    figure, ax = plt.subplots(figsize=(7, 4.8), layout="constrained")
+    for k, (name, part) in enumerate(table.groupby("weights", sort=False)):
         colour, n = COLOURS.get(name, "black"), 1000 * part["copies"]
         ax.plot(n, part["recomputed"], "o-", color=colour, label=f"{name}, loss")
-        ax.plot(n, part["epsilon"], "--", color=colour, label=f"{name}, epsilon")
+        # The dashes of one line in the gaps of the other, where two are close.
+        dashes = (2 * k, (4, 4))
+        label = f"{name}, epsilon"
+        ax.plot(n, part["epsilon"], ls=dashes, color=colour, label=label)
     ax.set(xscale="log", yscale="log", xlabel="Records", ylabel="Nats")
-    ax.legend(ncols=2)
+    figure.legend(loc="outside lower center", ncols=3)
 
 
 def show_additions(tables):

@@ -390,9 +390,11 @@ def kept(households, released):
 def show_terms(grid, epsilon, means, dispersion):
     """What a record contributes by its count, at some parameters, with four windows."""
     kinds = ["Published", "One side", "Centred", "Scaled"]
-    _, axes = plt.subplots(1, 4, figsize=(11, 3), layout="constrained", sharey=True)
+    _, axes = plt.subplots(
+        2, 2, figsize=(8, 5), layout="constrained", sharex=True, sharey=True
+    )
     styles = ["-", "--", ":"]
-    for ax, kind in zip(axes, kinds, strict=True):
+    for ax, kind in zip(axes.flat, kinds, strict=True):
         terms = terms_of(grid, kind, epsilon)
         for mean, style in zip(means, styles, strict=True):
             off = np.abs(np.log(grid.mu / mean)) + np.abs(np.log(grid.phi / dispersion))
@@ -400,9 +402,12 @@ def show_terms(grid, epsilon, means, dispersion):
             ax.plot(
                 terms[off.argmin(), :301], color=COLOURS[kind], ls=style, label=label
             )
-        ax.set(title=kind, xlabel="Count of the record")
-    axes[0].set_ylabel("Contribution (nats)")
-    axes[-1].legend(fontsize="small")
+        ax.set(title=kind)
+    for ax in axes[:, 0]:
+        ax.set_ylabel("Contribution (nats)")
+    for ax in axes[-1]:
+        ax.set_xlabel("Count of the record")
+    axes[0, 1].legend()
 
 
 def show_utility(table, measures):
@@ -441,7 +446,7 @@ def show_broken(table):
         largest = part.groupby("epsilon")["loss"].max()
         ax.plot(largest.index, largest, color=colour, marker=marker, label=kind)
     ends = [table["epsilon"].min(), table["epsilon"].max()]
-    ax.plot(ends, ends, color="grey", ls=":", label="what was promised")
+    ax.plot(ends, ends, color="lightgrey", lw=6, label="what was promised", zorder=0)
     ax.set(xscale="log", yscale="log", xlabel="Epsilon, twice the cap (nats)")
     ax.set_ylabel("Largest loss found (nats)")
     ax.legend()

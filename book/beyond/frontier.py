@@ -407,12 +407,14 @@ def at_same_risk(paths, level, scheme, other="Scalar"):
 
 def show_frontiers(table, limits, measure="distance"):
     """Utility against both rulers, along each family of weights."""
-    _, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
+    figure, axes = plt.subplots(
+        1, 2, figsize=(8.5, 4.6), layout="constrained", sharey=True
+    )
     for ax, (ruler, label) in zip(axes, RULERS.items(), strict=True):
         for name, part in table.groupby("family", sort=False):
             colour = COLOURS[name]
             if name == VECTOR_SCALAR:
-                ax.plot(part[ruler], part[measure], ".", ms=3, color=colour, label=name)
+                ax.plot(part[ruler], part[measure], ".", ms=4, color=colour, label=name)
             else:
                 ax.plot(
                     part[ruler], part[measure], "o-", ms=3, color=colour, label=name
@@ -425,12 +427,15 @@ def show_frontiers(table, limits, measure="distance"):
     axes[0].set(yscale="log", ylabel=MEASURES[measure])
     axes[0].set_yticks([2, 3, 5, 8], ["2", "3", "5", "8"])
     axes[0].minorticks_off()
-    axes[0].legend(fontsize=8)
+    handles = axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=6, columnspacing=1)
 
 
 def show_against_scalar(found, measure="distance"):
     """Cost of each family less that of scalar weights, by population, size and ruler."""
-    _, axes = plt.subplots(2, 2, figsize=(10, 5.6), layout="constrained", sharex=True)
+    figure, axes = plt.subplots(
+        2, 2, figsize=(8.5, 6), layout="constrained", sharex=True
+    )
     names = [*CONSTANTS, VECTOR_SCALAR][1:]
     rows = found.xs(measure, level="measure").reset_index()
     for i, population in enumerate(rows["population"].unique()):
@@ -451,15 +456,16 @@ def show_against_scalar(found, measure="distance"):
                 )
             ax.set(yscale="symlog", title=f"{population}, by {ruler}")
             ax.set_yticks([-1, 0, 1, 5], ["-1", "0", "1", "5"])
-            ax.set_xticks(range(len(names)), names, fontsize=8)
+            ax.set_xticks(range(len(names)), [n.replace("-", "-\n") for n in names])
     for ax in axes[:, 0]:
         ax.set_ylabel("Cost less that of scalar")
-    axes[0, 0].legend(fontsize=8)
+    handles = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=2)
 
 
 def show_traced(exact, traced, fitted, reached, measure="distance"):
     """Traced points with error bars, the fits that they came from, and the truth."""
-    _, ax = plt.subplots(figsize=(8, 4.4), layout="constrained")
+    figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")
     for name, part in exact.groupby("family", sort=False):
         rows = part.index[reached[part.index]]
         if name != VECTOR_SCALAR:
@@ -481,20 +487,30 @@ def show_traced(exact, traced, fitted, reached, measure="distance"):
     ax.set(xlabel=RULERS["epsilon"], ylabel=MEASURES[measure], yscale="log")
     ax.set_yticks([2, 3, 5, 8], ["2", "3", "5", "8"])
     ax.minorticks_off()
-    ax.legend(fontsize=8)
+    figure.legend(loc="outside lower center", ncols=4)
 
 
 def show_risk(paths):
     """Distance of the synthetic files against their risk, for each simulated file."""
     seeds = paths["seed"].unique()
-    _, axes = plt.subplots(
-        2, len(seeds), figsize=(9.5, 5.8), layout="constrained", squeeze=False
+    columns = min(len(seeds), 4)
+    rows_of_files = -(-len(seeds) // columns)
+    figure, axes = plt.subplots(
+        2 * rows_of_files,
+        columns,
+        figsize=(8.5, 2 + 3.6 * rows_of_files),
+        layout="constrained",
+        squeeze=False,
     )
+    for j in range(len(seeds), rows_of_files * columns):
+        for i in (0, 1):
+            axes[2 * (j // columns) + i, j % columns].remove()
     for j, seed in enumerate(seeds):
+        top, column = 2 * (j // columns), j % columns
         for i, (level, label) in enumerate(
-            {"mean": "Mean risk", "ten": "Risk of the ten riskiest"}.items()
+            {"mean": "Mean risk", "ten": "Ten riskiest"}.items()
         ):
-            ax = axes[i, j]
+            ax = axes[top + i, column]
             part = paths[paths["seed"] == seed].dropna()
             for scheme, rows in part.groupby("scheme", sort=False):
                 rows = rows.sort_values(level)
@@ -509,10 +525,12 @@ def show_risk(paths):
                     label=scheme,
                 )
             ax.set(xlabel=label)
-        axes[0, j].set_title(f"file {seed}")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("Distance (log value)")
-    axes[0, 0].legend(fontsize=8)
+            ax.locator_params("x", nbins=3 if columns > 2 else 6, steps=[1, 2, 5, 10])
+            ax.locator_params("y", nbins=4)
+        axes[top, column].set_title(f"File {seed}")
+    figure.supylabel("Distance (log value)")
+    handles = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=3)
 
 
 # Steps and numbers for the text
@@ -524,6 +542,31 @@ def middle_of_longest(left):
     runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
     longest = max(runs, key=len)
     return int(longest[len(longest) // 2])
+
+
+# Formats of numbers that a small run may lack.
+LACKING = {
+    "loss-LW": ".2f",
+    "model-small-epsilon-Ceiling": "+.2f",
+    "model-small-epsilon-Ceiling-error": ".2f",
+    "Vector-mean-error": ".4f",
+    "end-error": ".4f",
+    "others-before": ".2f",
+    "Pairwise-mean-error": ".4f",
+    "Pairwise-ten-error": ".4f",
+    "scaled-mean-error": ".4f",
+    "scaled-distance-error": ".4f",
+}
+
+
+def in_words(values):
+    """Numbers for the text: those of :data:`LACKING` as text, "unknown" if missing."""
+    words = {
+        name: "unknown" if np.isnan(values[name]) else format(values[name], style)
+        for name, style in LACKING.items()
+        if name in values
+    }
+    return values | words
 
 
 def numbers_of_sample(table, limits):

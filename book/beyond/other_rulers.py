@@ -231,7 +231,7 @@ def riskiest_of_files(seeds, step, points, repeats, rng):
                 "nats, draws"
             ]
             rows[seed] |= {kind: nats.mean(), f"{kind}, se": nats.sem()}
-    return pd.DataFrame(rows).T.rename_axis("seed")
+    return pd.DataFrame(rows).T.astype({"count": int}).rename_axis("seed")
 
 
 # Households

@@ -371,7 +371,7 @@ def show_prices(table, error):
     axes[0].axhspan(-error, error, color="grey", alpha=0.2)
     axes[1].axhline(error, color="grey", ls=":")
     axes[0].set(ylabel="Shift of the mean (thousand dollars)")
-    axes[1].set(ylabel="Spread of the pseudo posterior", ylim=(0, None))
+    axes[1].set(ylabel="Spread of a draw (thousand dollars)", ylim=(0, None))
     for ax in axes:
         ax.set(xlabel="Epsilon of one draw (nats)")
     axes[0].legend()
