@@ -1,6 +1,7 @@
 """Running times and versions for the page about them."""
 
 import platform
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -30,6 +31,19 @@ def read_times():
     """Seconds by chapter, and what the file says of their measurement."""
     measured = TIMES.read_text().splitlines()[0].removeprefix("# ")
     return pd.read_csv(TIMES, comment="#", index_col="chapter"), measured
+
+
+def split_measured(measured):
+    """Separate when and where the times were measured, and notes on single chapters."""
+    when, notes = re.fullmatch(r"(.*? cores)(?:, (.*))?", measured).groups(default="")
+    return when, notes
+
+
+def as_notes(notes):
+    """Write the notes as Markdown to stand below the table; nothing if there are none."""
+    lines = [f"- {note[0].upper()}{note[1:]}." for note in notes.split("; ") if note]
+    head = "\n\nHow single chapters were measured:\n\n" if lines else ""
+    return head + "\n".join(lines)
 
 
 def time_values(times):

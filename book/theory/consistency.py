@@ -188,7 +188,7 @@ def draw_piles(data, sizes):
             ax.plot(grid, density, style, color=COLOURS[look], label=f"n = {n:,}")
         ax.axvline(0, color="black", linewidth=0.8)
         ax.axvline(point, color=COLOURS[look], linewidth=0.8)
-        ax.set(xlabel="theta", title=title)
+        ax.set(xlabel="$\\theta$", title=title)
         ax.legend()
     axes[0].set_ylabel("Pseudo posterior density")
 

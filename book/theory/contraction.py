@@ -75,7 +75,8 @@ def draw_divergence(thetas, divergence):
             label, colour = f"weight {weight}", COLOURS[look]
             ax.plot(thetas, by_weight[weight], color=colour, label=label)
         ax.axhline(0, color=COLOURS["Data"], linewidth=0.8)
-        ax.set(xlabel="theta", title=f"truth N(0, {s**2:.3g}), model N(theta, 1)")
+        title = f"truth N(0, {s**2:.3g}), model N($\\theta$, 1)"
+        ax.set(xlabel="$\\theta$", title=title)
         ax.set_xticks([-1, -0.5, 0, 0.5, 1])
     axes[0].set_ylabel("Rényi divergence of a record (nats)")
     axes[0].legend()
@@ -99,7 +100,7 @@ def draw_sharpness():
         xscale="log",
         yscale="log",
         xlabel="n (records)",
-        ylabel="Distance from theta*",
+        ylabel="Distance from $\\theta^*$",
     )
     left.legend(fontsize="small", loc="lower left")
     alone = theorem_radius(1600, 4, 1, 1 - missing, 0.0)
@@ -109,7 +110,7 @@ def draw_sharpness():
     right.plot(missing, actual_radius(1600, 1 - missing), **actual)
     right.set(xscale="log", xlabel="1 - weight in $A_n$, at n = 1,600")
     right.invert_xaxis()
-    right.legend(fontsize="small", loc="center left")
+    right.legend(fontsize="small", loc="lower right")
 
 
 def claims_on_divergence(gap, at_itself, affinities, exact, exponent, simulated):

@@ -243,7 +243,8 @@ def draw_variance(lines):
     ax.axvline(1, color="0.7", lw=0.8)
     ax.set_xscale("log")
     ax.set_xlim(0.01, 10)
-    ax.set_yticks(position, shown.index.str.replace("^2", "²", regex=False))
+    names = shown.index.str.replace("^2", "²", regex=False)
+    ax.set_yticks(position, names.str.replace("G_n", "$G_n$"))
     ax.set_xlabel(r"Value in units of $\xi_n^2$")
 
 

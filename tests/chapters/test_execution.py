@@ -1,3 +1,5 @@
+import re
+
 import execution
 import pandas as pd
 import pytest
@@ -34,7 +36,27 @@ def test_table(times):
 def test_stored_times():
     times, measured = execution.read_times()
     assert list(times) == ["nothing stored", "fits stored", "small run"]
-    assert measured.startswith("measured on ")
+    when, notes = execution.split_measured(measured)
+    assert re.fullmatch(r"measured on .*20\d\d on \d+ cores", when)
+    assert measured in {when, f"{when}, {notes}"}
+
+
+@pytest.mark.parametrize(
+    ("measured", "when", "listed"),
+    [
+        ("measured on 1 May 2026 on 2 cores", "measured on 1 May 2026 on 2 cores", []),
+        (
+            "on 4 cores, one, alone; two beside",
+            "on 4 cores",
+            ["- One, alone.", "- Two beside."],
+        ),
+    ],
+)
+def test_notes_on_times(measured, when, listed):
+    found, notes = execution.split_measured(measured)
+    assert found == when
+    assert execution.as_notes(notes).splitlines()[4:] == listed
+    assert bool(execution.as_notes(notes)) == bool(listed)
 
 
 def test_versions():
