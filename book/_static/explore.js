@@ -163,7 +163,7 @@
               node("circle", { class: "dot truth", cx: at.x(truth), cy: at.y(0.05), r: 7 }),
               node("rect", { class: "dot own", x: at.x(own) - 7, y: at.y(0.85) - 7, width: 14, height: 14 }),
             ],
-            legend: [["truth", "true income"], ["own", "her released income"], ["dot", "released incomes of the others; filled: in the ball"]],
+            legend: [["truth", "true income"], ["own", "her released income"], ["dot", "released incomes of the others"], ["dot near", "of them in the ball"]],
             found: [
               ["Outside the ball", `${size - inside} of ${size}`],
               ["Her own released income", there ? "is inside the ball" : "is outside the ball"],

@@ -1,7 +1,18 @@
-// Tables and figures, also on a small screen.
+// Lines, tables and figures, also on a small screen.
 document.addEventListener("DOMContentLoaded", () => {
+  // A line does not begin with the mark that follows a formula.
+  for (const formula of document.querySelectorAll("article span.math")) {
+    const next = formula.nextSibling;
+    const mark = next?.nodeType === Node.TEXT_NODE && next.data.match(/^[.,;:)!?]+/);
+    if (!mark) continue;
+    const whole = document.createElement("span");
+    whole.className = "with-mark";
+    formula.replaceWith(whole);
+    whole.append(formula, mark[0]);
+    next.data = next.data.slice(mark[0].length);
+  }
   // Numbers of a table are set to the right, under the head of their column.
-  const number = /^([-+]?\d[\d.,]*(e[-+]?\d+)?%?|nan|-|)$/i;
+  const number = /^([-+]?(\d[\d.,]*(e[-+]?\d+)?%?( ± [\d.,]+|\/\d+| ✗)?|inf)|nan|-|)$/i;
   for (const table of document.querySelectorAll("article table.dataframe")) {
     const rows = [...table.tBodies[0].rows];
     const columns = Math.max(...rows.map((row) => row.querySelectorAll("td").length));
@@ -19,11 +30,13 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const size of ["0.8rem", "0.75rem", "0.7rem", ""])
       if (scrolls()) table.style.fontSize = size;
   }
-  // A row of a table of three columns or more becomes a card (book.css): each cell below
-  // the other, under the head of its column, which is noted here.
+  // A row of a table of three columns or more, with words in it, becomes a card
+  // (book.css): each cell below the other, under the head of its column, which is noted here.
   for (const table of document.querySelectorAll("article table:not(.dataframe)")) {
     const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
-    if (heads.length < 3) continue;
+    const cells = [...table.tBodies[0].querySelectorAll("td")];
+    const numbers = cells.every((cell) => number.test(cell.textContent.trim()));
+    if (heads.length < 3 || numbers) continue;
     table.classList.add("cards");
     for (const row of table.tBodies[0].rows)
       [...row.cells].forEach((cell, column) => (cell.dataset.head = heads[column]));
