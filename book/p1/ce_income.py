@@ -100,6 +100,11 @@ def beside_published(s, rows, published):
     )
 
 
+def four_digits(entry):
+    """Write a risk with four digits, and a range of incomes without a break."""
+    return entry.replace(" ", "\u00a0") if isinstance(entry, str) else f"{entry:.4f}"
+
+
 def means_of_ten(studies, ten, published):
     """Mean risks of ten records of each file, and of the published ones."""
     table = {

@@ -157,7 +157,7 @@ def plot_chains(table):
     """Measures of the data sets of each chain, by file and synthesizer."""
     seeds = table.index.unique("seed")
     figure, axes = plt.subplots(
-        2, 3, figsize=(9, 5.2), sharey=True, layout="constrained"
+        2, 3, figsize=(8, 5.2), sharey=True, layout="constrained"
     )
     for ax, (measure, label) in zip(axes.flat, PANELS.items(), strict=True):
         for row, seed in enumerate(seeds):
@@ -175,6 +175,7 @@ def plot_chains(table):
                     label=name if row == 0 else None,
                 )
         ax.set(xlabel=label, yticks=range(len(seeds)))
+        ax.locator_params(axis="x", nbins=4)
     axes[0, 0].set_yticklabels([f"file {seed}" for seed in seeds])
     axes[0, 0].invert_yaxis()
     handles, names = axes[0, 0].get_legend_handles_labels()

@@ -359,11 +359,12 @@ def numbers_of_seeds(held, by_file, risky, average):
 def numbers_of_skewed(tens, held):
     """Of the skewed files, and of the ten largest records under the vector."""
     large = tens.loc["ten largest, Vector"]
+    error = large["30%", "standard error"]
     return {
         "skewed-files": held.shape[1],
         "skewed-thins": held.loc["vector thins the upper tail"].sum(),
         "skewed-large": large["30%", "mean"],
-        "skewed-large-error": large["30%", "standard error"],
+        "skewed-large-error": f"{error:.3f}" if error >= 0 else "not known of one file",
         "ordinary-large": large["60%", "mean"],
         "p1-large": large["P1", "mean"],
     }
@@ -419,7 +420,7 @@ def numbers_of_spread(table):
 
 def draw_spread(values, errors):
     """By file: values with two standard errors between fits; their mean, and P1's."""
-    size = {"figsize": (10, 4), "layout": "constrained", "sharey": True}
+    size = {"figsize": (8.5, 4), "layout": "constrained", "sharey": True}
     figure, axes = plt.subplots(1, values.shape[1], **size)
     rows = np.arange(len(values))
     for ax, label in zip(axes, values, strict=True):
@@ -430,8 +431,10 @@ def draw_spread(values, errors):
         if label in IN_P1:
             ax.axvline(IN_P1[label], color="black", linestyle=":", label="P1")
         what = "Error" if "error" in label else "Mean risk"
-        ax.set(title=label.replace(", ", "\n"), xlabel=what)
+        ax.set_title(label.replace(", ", "\n"), fontsize=11)
+        ax.set_xlabel(what)
         ax.set_xlim(left=0)
+        ax.locator_params(axis="x", nbins=3)
     axes[0].set_ylabel("Seed")
     axes[0].set_yticks(rows, values.index)
     axes[0].invert_yaxis()
@@ -462,6 +465,8 @@ def draw_tradeoff(studies, scalars):
         ax.set_xlabel("Mean risk")
     for ax in axes[:, 0]:
         ax.set_ylabel("Density error, 0.5 to 5")
+    for ax in axes.flat[len(studies) :]:
+        ax.remove()
     axes[0, 0].legend(fontsize=8)
 
 

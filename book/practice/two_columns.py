@@ -139,7 +139,7 @@ def highest(risk, share=0.01):
 
 def told(values, form="{:.4f}"):
     """Write a mean over files, with its error between chains."""
-    return f"{form} ± {form}".format(np.mean(values), standard_error(values))
+    return f"{form}\u00a0±\u00a0{form}".format(np.mean(values), standard_error(values))
 
 
 def measured(releases, risk_of_both, risk_of_one):
@@ -225,7 +225,9 @@ def draw_relation(file, releases):
 
 def draw_weights(y, level, weights):
     """Weights from one column and from both, against expenditure."""
-    _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained", sharey=True)
+    figure, axes = plt.subplots(
+        1, 2, figsize=(8.5, 3.9), layout="constrained", sharey=True
+    )
     colours = plt.cm.viridis(np.linspace(0, 0.9, len(LEVELS)))
     for ax, (name, values) in zip(axes, weights.items(), strict=True):
         for place, colour in enumerate(colours):
@@ -241,7 +243,9 @@ def draw_weights(y, level, weights):
             )
         ax.set(title=name, xscale="log", xlabel="Expenditure (dollars)")
     axes[0].set(ylabel="Weight", ylim=0)
-    axes[1].legend(title="Conditions", markerscale=3)
+    marks = axes[1].get_legend_handles_labels()
+    style = {"title": "Conditions", "markerscale": 3, "ncols": len(LEVELS)}
+    figure.legend(*marks, loc="outside lower center", **style)
 
 
 # Numbers for the text

@@ -548,6 +548,11 @@ def forecast_numbers(tuning, utility, weighted):
 # Figures
 
 
+def in_words(name):
+    """Name of a column as the label of an axis."""
+    return name.replace("_", " ")
+
+
 def draw_weights(y, weights, name, variable, shift):
     """Weight of every record against its value."""
     _, ax = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
@@ -555,7 +560,7 @@ def draw_weights(y, weights, name, variable, shift):
         y + shift,
         weights,
         name=name,
-        xlabel=f"{variable} + {shift:g}, log scale",
+        xlabel=f"{in_words(variable)} + {shift:g}, log scale",
         ax=ax,
     )
     ax.set_xscale("log")
@@ -577,7 +582,7 @@ def draw_intervals(utility, rows, variable):
         names = utility.columns.unique(0)
         pp.plots.intervals(
             {name: tuple(utility.loc[row, name]) for name in names},
-            xlabel=f"{variable}, {row}",
+            xlabel=f"{in_words(variable)}, {row}",
             ax=ax,
         )
 

@@ -149,11 +149,12 @@ def test_comparison(release):
     by_file = [of_both(each).mean() for each in study.each_file(moved)]
     assert np.mean(by_file) == pytest.approx(both.mean())
     assert table.loc["in turn", "risk, both"] == (
-        f"{both.mean():.4f} ± {standard_error(by_file):.4f}"
+        f"{both.mean():.4f}\u00a0±\u00a0{standard_error(by_file):.4f}"
     )
     assert table.loc["in turn", "its highest 1%"] == f"{np.sort(both)[-4:].mean():.3f}"
     one = pp.identification_risk(file["expenditure"], moved["expenditure"])
-    assert table.loc["in turn", "risk, expenditure"].startswith(f"{one.mean():.4f} ± ")
+    told = table.loc["in turn", "risk, expenditure"]
+    assert told.startswith(f"{one.mean():.4f}\u00a0±\u00a0")
     values = study.numbers_of(found)
     assert values["both-turn"] == pytest.approx(both.mean())
     assert values["one-turn"] == pytest.approx(one.mean())
