@@ -548,11 +548,6 @@ def forecast_numbers(tuning, utility, weighted):
 # Figures
 
 
-def in_words(name):
-    """Name of a column as the label of an axis."""
-    return name.replace("_", " ")
-
-
 def draw_weights(y, weights, name, variable, shift):
     """Weight of every record against its value."""
     _, ax = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
@@ -560,7 +555,7 @@ def draw_weights(y, weights, name, variable, shift):
         y + shift,
         weights,
         name=name,
-        xlabel=f"{in_words(variable)} + {shift:g}, log scale",
+        xlabel=f"{variable} + {shift:g}, log scale",
         ax=ax,
     )
     ax.set_xscale("log")
@@ -582,7 +577,7 @@ def draw_intervals(utility, rows, variable):
         names = utility.columns.unique(0)
         pp.plots.intervals(
             {name: tuple(utility.loc[row, name]) for name in names},
-            xlabel=f"{in_words(variable)}, {row}",
+            xlabel=f"{variable}, {row}",
             ax=ax,
         )
 
