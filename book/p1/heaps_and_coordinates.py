@@ -67,11 +67,13 @@ def real_table(fits, loo, loo_by_chain):
             rows[f"within 20%, chain {chain + 1}"] = share
             rows[f"elpd, chain {chain + 1}"] = one.elpd
         table[name] = rows
-    return (
-        pd.DataFrame(table)
-        .sort_index(key=lambda rows: rows.str.startswith("elpd, chain"), kind="stable")
-        .map(lambda v: f"{v:,.0f}" if abs(v) > 100 else f"{v:.3f}")
+    table = pd.DataFrame(table).sort_index(
+        key=lambda rows: rows.str.startswith("elpd, chain"), kind="stable"
     )
+    whole = table.index.str.contains("ESS|elpd|records with")
+    shown = table.map("{:.3f}".format)
+    shown[whole] = table[whole].map("{:,.0f}".format)
+    return shown
 
 
 def near_own(fit):
@@ -152,6 +154,13 @@ def shared_by(income, often=10):
 # Numbers for the text.
 
 
+def threshold(sigma):
+    """Sigma below which a heap is worth a component, to one digit, as text."""
+    if np.isnan(sigma):  # worth it at none of them
+        return "all that were tried"
+    return np.format_float_positional(sigma, precision=1, fractional=False)
+
+
 def heap_numbers(heaps):
     """Size, rank and gain of the rounding heap and of the top code."""
     columns = {"heap": "records", "rank": "rank"}
@@ -160,7 +169,7 @@ def heap_numbers(heaps):
         values |= {
             f"{key}-{label}": int(row[column]) for key, column in columns.items()
         }
-        values[f"worth-{label}"] = row["worth it below"]
+        values[f"worth-{label}"] = threshold(row["worth it below"])
         values[f"gain-{label}"] = row["gain at 0.05"]
     return values
 
@@ -292,7 +301,7 @@ def repeated_plot(found):
         },
     }
     _, axes = plt.subplots(
-        1, len(panels), figsize=(10, 3.4), sharey=True, layout="constrained"
+        1, len(panels), figsize=(9.5, 4.2), sharey=True, layout="constrained"
     )
     rows = np.arange(len(TREATMENTS))
     for ax, (title, measures) in zip(axes, panels.items(), strict=True):
@@ -312,7 +321,8 @@ def repeated_plot(found):
                     label=f"{label}, {year}",
                 )
         ax.set(title=title, yticks=rows, yticklabels=TREATMENTS, ylim=(4.5, -0.5))
-        ax.legend(fontsize=7, loc=(0.03 if ax is axes[0] else 0.17, 0.4))
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.08)}
+        ax.legend(fontsize=9, ncols=2, columnspacing=1, handletextpad=0.2, **below)
 
 
 # Checks of statements: what was found, in words, and whether it holds.

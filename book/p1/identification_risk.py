@@ -249,7 +249,7 @@ def three_records(income, distance):
 
 def radius_plot(income, released, finer, by_record, radii, by_release):
     """Risk by radius: of three records in one file, and mean risks of releases."""
-    _, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained", sharey=True)
+    _, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", sharey=True)
     distance = np.abs(released / income - 1)
     for i, style in zip(three_records(income, distance), ("-", "--", ":"), strict=True):
         axes[0].plot(
@@ -260,7 +260,7 @@ def radius_plot(income, released, finer, by_record, radii, by_release):
             label=f"own value {100 * distance[i]:.0f}% away",
         )
     axes[0].set(title="Three records, one synthetic file", ylabel="Identification risk")
-    axes[0].legend(fontsize=8)
+    axes[0].legend(fontsize=9, loc="upper right")
     for name, colour, style in (
         ("Confidential", "Data", "-"),
         ("Noisy", "Data", "--"),
@@ -271,10 +271,11 @@ def radius_plot(income, released, finer, by_record, radii, by_release):
         )
     axes[1].axvline(20, color="black", linewidth=0.8, linestyle=":")
     axes[1].set(title="Mean over the file")
-    axes[1].legend(fontsize=8)
+    axes[1].legend(fontsize=9, loc="upper right")
     ticks = [1, 3, 10, 30, 100, 300]
     for ax in axes:
-        ax.set(xscale="log", xlabel="Radius (% of the value)", ylim=(0, 1))
+        ax.set(xscale="log", xlabel="Radius (% of the value)", ylim=(0, 1.4))
+        ax.set_yticks(np.linspace(0, 1, 6))
         ax.set_xticks(ticks, [str(tick) for tick in ticks])
         ax.minorticks_off()
 
@@ -310,7 +311,7 @@ def attribute_plot(attribute_one, risk_one, own, attribute, risk):
         markersize=5,
         label="mean of 200 records",
     )
-    axes[1].set(title="Mean over 20 synthetic files", ylim=(-0.015, 0.5))
+    axes[1].set(title="Mean over 20 synthetic files", ylim=(-0.015, 0.62))
     axes[1].legend(loc="upper left")
     for ax in axes:
         ax.set_xlabel("Attribute risk (share of the pattern in the ball)")

@@ -237,7 +237,7 @@ def draw_density(income):
         xlim=(-20, 500),
         ylim=0,
     )
-    axes[0].legend()
+    axes[0].legend(fontsize=9, loc="upper right")
     logs, grid = np.log10(income[income > 0]), np.linspace(2, 6.5, 400)
     low, middle, high = np.quantile(logs, [0.25, 0.5, 0.75])
     normal = stats.norm(middle, (high - low) / 1.349)

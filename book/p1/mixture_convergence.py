@@ -233,7 +233,7 @@ def chains_plot(shares, grid, densities):
         axes[1].plot(
             grid,
             density,
-            ("-", ":", "--", "-.")[chain % 4],
+            linestyle=("-", ":", "--", "-.", (0, (5, 4)))[chain % 5],
             color="black",
             label=f"chain {chain + 1}",
         )

@@ -273,8 +273,12 @@ def real_synthetic_plot(income, z, shift):
         color=COLOURS["Unweighted"],
         label="synthetic, mean of 20",
     )
-    axes[1].set(xlabel="Income (1,000 dollars)", ylabel="Records per 1,000 dollars")
-    axes[1].legend()
+    axes[1].set(
+        xlabel="Income (1,000 dollars)",
+        ylabel="Records per 1,000 dollars",
+        ylim=(0, 1.25 * counts[0].max()),
+    )
+    axes[1].legend(loc="upper right")
 
 
 def topcoding_plot(estimates):

@@ -169,9 +169,9 @@ def draw_one_record(ends, synthetic, alphas, paths):
     for (name, path), style in zip(paths.items(), ("-", "--", ":"), strict=True):
         axes[1].plot(alphas, path, style, color="black", label=name)
     axes[1].set(
-        xlabel="Weight of the record", ylabel="Identification risk", ylim=(0, 1)
+        xlabel="Weight of the record", ylabel="Identification risk", ylim=(0, 1.25)
     )
-    axes[1].legend()
+    axes[1].legend(loc="upper left")
 
 
 def draw_risks_again(before, refitted, drawn_again):
@@ -199,7 +199,7 @@ def draw_exact(y, measured, exact, closeness):
     axes[0].plot(y[by_value], before[by_value], color="black", label="exact")
     refit = {"color": COLOURS["LW_final"], "label": "exact, after the refit"}
     axes[0].plot(y[by_value], after[by_value], "--", **refit)
-    axes[0].set(xlabel="Count", ylabel="Identification risk", ylim=(-0.015, 0.5))
+    axes[0].set(xlabel="Count", ylabel="Identification risk", ylim=(-0.015, 0.62))
     axes[0].legend(loc="upper right")
     a = np.linspace(0, 1, 200)
     axes[1].plot(a, a * (1 - a), color="black", linewidth=1)

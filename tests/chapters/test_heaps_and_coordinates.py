@@ -23,7 +23,15 @@ def test_heap_table():
     assert values["heap-round"] == 3
     assert values["rank-coded"] == 1
     assert values["gain-coded"] == 5
-    assert values["worth-round"] == 0.1
+    assert values["worth-round"] == "0.1"
+    assert values["worth-coded"] == "all that were tried"
+
+
+@pytest.mark.parametrize(
+    ("sigma", "expected"), [(2.1e-5, "0.00002"), (0.00724, "0.007"), (0.31, "0.3")]
+)
+def test_threshold(sigma, expected):
+    assert chapter.threshold(sigma) == expected
 
 
 def found_in(values):
