@@ -75,7 +75,7 @@ def with_error(row):
 def plot_differences(scaled, limit):
     """Differences in units of their Monte Carlo errors, and the band of chance."""
     rows = scaled.rename("z").reset_index()
-    _, ax = plt.subplots(figsize=(7.5, 6), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 6), layout="constrained")
     ax.axvspan(-limit, limit, color="0.93", zorder=0)
     ax.axvline(0, color="0.5", linewidth=1)
     ax.scatter(

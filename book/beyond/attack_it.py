@@ -231,7 +231,7 @@ def audited(pair, trials, rng, delta):
 
 def show_files(table, names):
     """Advantage against the riskiest record of each file, by its lead."""
-    _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 4), layout="constrained")
     for name in names:
         style = {"color": COLOURS[name], "label": name, "ms": 5, "clip_on": False}
         ax.plot(table["lead"], table[name], "o", **style)
@@ -245,7 +245,7 @@ def show_files(table, names):
 
 def show_canaries(table):
     """Advantage of the best test against a draw, by the count of the target."""
-    _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 4), layout="constrained")
     for name, line in table.items():
         ax.plot(table.index, line, "o-", markersize=3, color=COLOURS[name], label=name)
     ax.set(xlabel="Count of the target", ylabel="Advantage of the best test")

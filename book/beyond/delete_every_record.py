@@ -180,7 +180,7 @@ def summary(y, losses, kept):
 
 def show_exact(table, epsilon):
     """Loss of deleting each count: weights kept and recomputed, and what P3 states."""
-    _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 4), layout="constrained")
     ax.axhline(epsilon, color="black", ls="--", lw=1, label="epsilon of the file")
     for how, marker, colour in (("kept", "o", "kept"), ("recomputed", ".", "LW")):
         ax.plot(
@@ -201,7 +201,7 @@ def show_exact(table, epsilon):
 
 def show_sizes(table):
     """Loss of deleting the smallest count by the size of the file, and epsilon."""
-    figure, ax = plt.subplots(figsize=(7, 4.8), layout="constrained")
+    figure, ax = plt.subplots(figsize=(5.6, 4.8), layout="constrained")
     for k, (name, part) in enumerate(table.groupby("weights", sort=False)):
         colour, n = COLOURS.get(name, "black"), 1000 * part["copies"]
         ax.plot(n, part["recomputed"], "o-", color=colour, label=f"{name}, loss")
@@ -215,7 +215,7 @@ def show_sizes(table):
 
 def show_additions(tables):
     """Loss of adding a record, by its count, for several weightings."""
-    _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 4), layout="constrained")
     for name, table in tables.items():
         ax.plot(
             table["count"],

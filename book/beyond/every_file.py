@@ -440,7 +440,7 @@ def show_utility(table, measures):
 def show_broken(table):
     """Largest privacy loss by epsilon where weights are computed anew, and fixed."""
     styles = {"LW": ("o", "#D55E00"), "Ceiling": ("s", "black")}
-    _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 4), layout="constrained")
     for kind, part in table.groupby("weights", sort=False):
         marker, colour = styles.get(kind, ("D", COLOURS["Scaled"]))
         largest = part.groupby("epsilon")["loss"].max()
@@ -454,7 +454,7 @@ def show_broken(table):
 
 def show_unfinished(table):
     """Probability of an exception by the steps of a chain, by file and proposal."""
-    _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
     colours = dict(zip(table.columns.unique(0), ["black", "#0072B2"], strict=True))
     for (file, reach), line in table.items():
         style = "o-" if reach == 1 else "s--"

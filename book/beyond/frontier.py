@@ -465,7 +465,7 @@ def show_against_scalar(found, measure="distance"):
 
 def show_traced(exact, traced, fitted, reached, measure="distance"):
     """Traced points with error bars, the fits that they came from, and the truth."""
-    figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")
+    figure, ax = plt.subplots(figsize=(6, 5), layout="constrained")
     for name, part in exact.groupby("family", sort=False):
         rows = part.index[reached[part.index]]
         if name != VECTOR_SCALAR:

@@ -187,7 +187,7 @@ def plot_fan(s):
     groups = np.array_split(np.argsort(s.y, kind="stable"), 60)
     centre = np.array([np.median(s.y[g]) for g in groups])
     keep = centre > 2000
-    _, ax = plt.subplots(figsize=(8, 4.8), layout="constrained")
+    _, ax = plt.subplots(figsize=(6, 4.8), layout="constrained")
     ax.fill_between(
         centre[keep],
         0.8 * centre[keep],
@@ -226,7 +226,7 @@ def plot_fan(s):
 
 def plot_radii(by_radius):
     """Mean risk of each release at several radii."""
-    _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
     for name in by_radius:
         ax.plot(
             100 * by_radius.index,

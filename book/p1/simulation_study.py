@@ -187,7 +187,7 @@ def numbers_of_toy(toy):
 
 def draw_file(y):
     """Density of the values, with a tick for each."""
-    _, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
+    _, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
     for window, grid in GRIDS.items():
         curve = smoothed(y, window)
         ax.plot(grid, curve, color=COLOURS["Data"])
@@ -198,7 +198,7 @@ def draw_file(y):
 
 def draw_risky(y, risk):
     """Risk by value, with the ten riskiest and the ten largest records marked."""
-    _, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
+    _, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
     ax.scatter(y, risk, s=9, color=COLOURS["Unweighted"], alpha=0.6, linewidth=0)
     for rows, marker, label in (
         (highest(risk), "o", "ten riskiest"),

@@ -285,7 +285,7 @@ def beside_published(tables):
 
 def draw_two_balls(values, outside, pair, radius=0.2):
     """Balls as bars, and below them the values, crossed if outside both of a pair."""
-    _, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
     missed = outside[list(pair)].all(axis=0)
     for place, value in enumerate(values):
         ax.plot(
@@ -378,7 +378,7 @@ def draw_quantiles(studies):
     levels = np.array(
         [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995]
     )
-    _, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+    _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
     for name in ("Unweighted", "Pairwise", "Lifted", "Scaled", "Marginal"):
         colour, line, marker = STYLE[name]
         ratio = np.mean(

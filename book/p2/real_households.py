@@ -686,7 +686,7 @@ def draw_estimates(found):
 
 def draw_owners(file, s):
     """Share of owners by tenth of the income."""
-    _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
     tenths = np.arange(1, 11)
     ax.plot(
         tenths, 100 * owners(file, file.of.y), "o-", color=COLOURS["Data"], label="Data"

@@ -214,7 +214,7 @@ def draw_coverage(share):
         "One file": ("#0072B2", "v:"),
         "All stacked": ("#CC79A7", "D-."),
     }
-    _, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
+    _, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
     for name, (colour, style) in styles.items():
         ax.plot(share.columns, 100 * share.loc[name], style, color=colour, label=name)
     ax.axhline(95, color="black", linewidth=0.8, linestyle=":")

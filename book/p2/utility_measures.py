@@ -165,7 +165,7 @@ def draw_distributions(y, released, shift):
         name: np.searchsorted(np.sort(z, axis=None), grid, "right") / z.size
         for name, z in {"Data": y, **released}.items()
     }
-    _, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
+    _, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
     for name in ("Unweighted", "Marginal", "Pairwise", "Top-coded"):
         ax.plot(
             (grid + shift) / 1000,

@@ -401,7 +401,7 @@ def draw_rises(found, rise=0.25):
     again, before, after = (
         found[name] for name in ("Unweighted again", "Unweighted", "Marginal")
     )
-    _, ax = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
     sizes = np.linspace(0, 0.45, 19)
     for label, change, colour, style in (
         (

@@ -226,7 +226,7 @@ def draw_points(steps, moving, scalar, moving_lw):
 
 def draw_sorted_weights(weights):
     """Sorted weights of one file, for each kind of weights."""
-    _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
     looks = {"Constructed": "Data", "LW": "LW", "CW": "CW"}
     looks |= {"Pairwise": "Pairwise", "Sigmoid": "Vector"}
     for name, look in looks.items():

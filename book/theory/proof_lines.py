@@ -218,7 +218,7 @@ def draw_chain(lines):
             ["31a", "31b", "31b", "(c), weighted centring", "(c), weighted centring"]
         ],
     }
-    _, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.8), layout="constrained")
     looks = (("LW_final", "o:"), ("Unweighted", "s--"), ("CW_final", "^-"))
     for (label, chain), (colour, form) in zip(chains.items(), looks, strict=True):
         ax.semilogy(range(5), -chain, form, color=COLOURS[colour], label=label)
@@ -237,7 +237,7 @@ def draw_variance(lines):
     looks["we"] = "CW_final"
     colour = [COLOURS[looks[name[:2]]] for name in shown.index]
     position = np.arange(len(shown))[::-1]
-    _, ax = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 4.2), layout="constrained")
     ax.hlines(position, 0.01, shown, color=colour, lw=1)
     ax.scatter(shown, position, color=colour, zorder=3)
     ax.axvline(1, color="0.7", lw=0.8)
