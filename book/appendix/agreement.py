@@ -69,7 +69,8 @@ def kept(index):
 def with_error(row):
     """A value and its error, to two digits of the error."""
     digits = max(0, 1 - int(np.floor(np.log10(row["error"]))))
-    return f"{row['value']:,.{digits}f} ± {row['error']:,.{digits}f}"
+    value, error = (f"{row[name]:,.{digits}f}" for name in ("value", "error"))
+    return f"{value}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{error}"
 
 
 def plot_differences(scaled, limit):

@@ -55,7 +55,7 @@ def with_settings(checks, settings):
 def draw(settings):
     """Mark the settings under which a statement holds, of those that hinge."""
     shown = hinging(settings)
-    _, ax = plt.subplots(figsize=(9, 1 + 0.3 * len(shown)), layout="constrained")
+    _, ax = plt.subplots(figsize=(7.5, 1.3 + 0.3 * len(shown)), layout="constrained")
     for held, marker, label in ((True, "s", "holds"), (False, "x", "does not")):
         row, column = np.nonzero(shown.to_numpy() == held)
         colour = pp.plots.PALETTE["CW"] if held else "0.5"
@@ -68,7 +68,7 @@ def draw(settings):
     ax.set_yticks(range(len(shown)), shown.index)
     ax.set(xlabel="Radius r", xlim=(-0.5, shown.shape[1] - 0.5))
     ax.set_ylim(len(shown) - 0.5, -1.5)
-    ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
 
 
 def counted(settings):

@@ -145,6 +145,7 @@ def draw_weights(weights):
     """Weights before and after."""
     ax = pp.plots.violins({n: weights[n] for n in NAMES}, ylabel="Weight")
     ax.set_ylim(-0.03, 1.03)
+    ax.legend(loc="upper right")
 
 
 def draw_intervals(interval, statistics):

@@ -301,12 +301,13 @@ def draw_weights(y, runs):
     names = ("LW", "CW")
     _, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained", sharey=True)
     run = runs["with predictors"]
-    for ax, name in zip(axes, names, strict=True):
+    places = ("lower left", "upper right")
+    for ax, name, place in zip(axes, names, places, strict=True):
         for each in (f"{name}_final", name):
             scatter(ax, y, run[each].weights, each)
         ax.set(title=name, xlabel="Visits in a year", xscale="symlog", xlim=(-0.2, 90))
         ax.set_xticks([0, 1, 2, 5, 10, 20, 50], [0, 1, 2, 5, 10, 20, 50])
-        ax.legend(markerscale=3)
+        ax.legend(loc=place, markerscale=3)
     axes[0].set_ylabel("Weight")
 
 
