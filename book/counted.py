@@ -24,7 +24,7 @@ def predictive(fit):
 
 def draw_counted(y, weights, unweighted, weighted, name):
     """Counts, with and without weights, and what the model makes of them."""
-    _, ax = plt.subplots(figsize=(7, 3.7), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.7), layout="constrained")
     for curve, label, style in (
         (shares(y), "Data", {"color": PALETTE["Data"], "lw": 3, "alpha": 0.5}),
         (shares(y, weights), "Data, counted by weight", {"color": "black", "lw": 1}),

@@ -214,7 +214,7 @@ def betty_plot(scenarios, risk):
 
 def risk_and_guess_plot():
     """Chance of a right guess against the risk, in patterns of three sizes."""
-    _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
     for records, style in ((5, ":"), (13, "-"), (100, "--")):
         count = np.arange(1, records + 1)
         ax.plot(
@@ -424,7 +424,7 @@ def balls_panel(ax, y, released, missed):
 
 def timing_plot(timing):
     """Seconds against records, for definition and package."""
-    _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
     for name, times in timing.items():
         style = "o-" if "single" in name else "s--"
         colour = COLOURS["Data" if "definition" in name else "Unweighted"]

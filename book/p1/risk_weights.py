@@ -215,7 +215,7 @@ def draw_scalar_path(y, path, sampled):
     """Risk of the file and of some records as a scalar weight falls to 0."""
     alphas = [alpha or 0.0001 for alpha in path]
     by_value = np.argsort(y, kind="stable")
-    _, ax = plt.subplots(figsize=(7, 3.7), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.7), layout="constrained")
     low, high = (by_value[int(q * len(y))] for q in (0.02, 0.99))
     for label, risk_of, marks, style in (
         ("mean over the file", np.mean, "o-", {"color": COLOURS["Scalar"]}),

@@ -33,7 +33,7 @@ def share_outside(y, radius=0.2):
 
 def plot_weights(y, weights):
     """Weights of each kind by the value of the count."""
-    _, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.4), layout="constrained")
     for (name, w), marker in zip(weights.items(), "os", strict=True):
         ax.scatter(
             y,

@@ -67,7 +67,7 @@ def with_an_impossible_record(log_likelihood, record):
 
 def draw_bounds_by_count(y, bounds):
     """Bounds against counts, above a histogram of the counts."""
-    _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
     ax.scatter(y, bounds, s=12, color=COLOURS["Unweighted"])
     ax.set(xlabel="Count", ylabel="Lipschitz bound (nats)", ylim=(0, None))
     below = ax.twinx()

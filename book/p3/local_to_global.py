@@ -396,7 +396,7 @@ def show_share_above(pi):
 
 def show_parabolas(records):
     """Bounds of the records of one database of each size, and their parabolas."""
-    ax = plt.subplots(figsize=(8, 4.4), layout="constrained")[1]
+    ax = plt.subplots(figsize=(6, 4.4), layout="constrained")[1]
     colours = "#9ecae1", "#4292c6", "#08306b"
     for (n, (f, bounds)), colour in zip(records.items(), colours, strict=True):
         x = np.linspace(f.min(), f.max(), 200)
