@@ -454,14 +454,14 @@ def show_broken(table):
 
 def show_unfinished(table):
     """Probability of an exception by the steps of a chain, by file and proposal."""
-    _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
+    figure, ax = plt.subplots(figsize=(5.6, 4), layout="constrained")
     colours = dict(zip(table.columns.unique(0), ["black", "#0072B2"], strict=True))
     for (file, reach), line in table.items():
         style = "o-" if reach == 1 else "s--"
         ax.plot(line.index, line.clip(lower=1e-12), style, color=colours[file], ms=4)
         ax.lines[-1].set_label(f"{file}, steps of up to {reach}")
     ax.set(xscale="log", yscale="log", xlabel="Steps of the chain", ylabel="Delta")
-    ax.legend()
+    figure.legend(loc="outside lower center", ncols=2)
 
 
 # Claims and numbers for the text

@@ -400,7 +400,7 @@ def show_plane(plane, points, error):
 
 def show_quantile_by_share(income, marginal, both):
     """90% quantiles by the ordinary share, and those of the weighted data."""
-    ax = plt.subplots(figsize=(6, 4.2), layout="constrained")[1]
+    ax = plt.subplots(figsize=(8, 4.2), layout="constrained")[1]
     mixing = np.linspace(0, 1, 60)
     ax.plot(
         100 * mixing,
