@@ -19,11 +19,17 @@ document.addEventListener("DOMContentLoaded", () => {
     const heads = table.tHead ? [...table.tHead.rows] : [];
     for (let back = 1; back <= columns; back++) {
       const cells = rows.map((row) => [...row.querySelectorAll("td")].at(-back)).filter(Boolean);
-      if (!cells.every((cell) => number.test(cell.textContent.trim()))) continue;
+      if (!cells.every((cell) => number.test(cell.textContent.trim()))) {
+        if (cells.some((cell) => cell.textContent.length > 24))
+          for (const cell of cells) cell.classList.add("words");
+        continue;
+      }
       const above = heads.map((row) => [...row.cells].at(-back)).filter((cell) => cell?.colSpan === 1);
       for (const cell of [...cells, ...above]) cell.classList.add("number");
     }
   }
+  for (const head of document.querySelectorAll("article table.dataframe tbody th"))
+    head.textContent = head.textContent.replaceAll(" = ", "\u00a0=\u00a0");
   // A table that is a little too wide is set smaller; a wider one scrolls.
   for (const table of document.querySelectorAll("article table.dataframe")) {
     const scrolls = () => table.scrollWidth > table.clientWidth;

@@ -317,6 +317,18 @@ def test_a_phone_shows_rows_of_tables_as_cards(browser, name):
     page.close()
 
 
+def test_a_phone_shows_a_column_of_sentences_a_few_words_wide(browser):
+    page = browser.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto((HTML / "book" / "p2" / "tuning-weights.html").as_uri())
+    cells = page.locator("article table.dataframe td")
+    said = cells.evaluate_all("list => list.map(c => [c.innerText, c.clientWidth])")
+    sentences = {text: width for text, width in said if len(text) > 24}
+    assert len(sentences) > 5
+    assert min(sentences.values()) >= 143
+    page.close()
+
+
 def test_numbers_of_tables_are_set_to_the_right(browser):
     page = browser.new_page()
     page.goto((HTML / "book" / "start" / "quickstart.html").as_uri())
