@@ -41,7 +41,7 @@ def guess_evidence(change, log_release=None):
     The means over draws are Pareto smoothed. :func:`privacy_loss` of the same `change`
     has ``k_hat``, which says of each guess whether one fit is enough. A file of many
     records may fit a few draws alone; the effective number of draws is that of the
-    weights :math:`\exp(\text{log\_release})`, and where it is small, take the evidence
+    weights ``exp(log_release)``, and where it is small, take the evidence
     of the draws: on average no file says more of the value than the draw that it came
     from, if it depends on the value through the draw alone.
 

@@ -125,8 +125,8 @@ def sigmoid_weights(risk, c_min=1.0, c_max=1.5, slope=0.8):
     Returns
     -------
     ndarray, shape (n,)
-        :math:`\max(0, 1 - c_i IR_i)`, at most 1, where :math:`c_i = c_{min} + (c_{max}
-        - c_{min}) / (1 + e^{-a (20 IR_i - 10)})` with the slope a.
+        :math:`\max(0, 1 - c_i IR_i)`, at most 1, where :math:`c_i = c_{\min} +
+        (c_{\max} - c_{\min}) / (1 + e^{-a (20 IR_i - 10)})` with the slope a.
 
     Raises
     ------
