@@ -304,7 +304,8 @@
       const now = draw(values);
       const said = now.found.map(([name, value]) => `${name}: ${value}`);
       picture.setAttribute("aria-label", `${title}. ${said.join(". ")}.`);
-      picture.replaceChildren(...now.parts);
+      const isText = (part) => part.tagName === "text";
+      picture.replaceChildren(...now.parts.sort((a, b) => isText(a) - isText(b)));
       legend.replaceChildren(
         ...now.legend.map(([look, text]) => {
           const item = document.createElement("span");
