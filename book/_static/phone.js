@@ -30,12 +30,13 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   for (const head of document.querySelectorAll("article table.dataframe tbody th"))
     head.textContent = head.textContent.replaceAll(" = ", "\u00a0=\u00a0");
-  // A table that is a little too wide is set smaller; a wider one scrolls.
-  for (const table of document.querySelectorAll("article table.dataframe")) {
-    const scrolls = () => table.scrollWidth > table.clientWidth;
-    for (const size of ["0.8rem", "0.75rem", "0.7rem", ""])
-      if (scrolls()) table.style.fontSize = size;
-  }
+  // A table that is a little too wide is set smaller, once it is seen; a wider one scrolls.
+  const fit = new ResizeObserver((changes) => {
+    for (const { target: table } of changes)
+      for (const size of ["0.8rem", "0.75rem", "0.7rem", ""])
+        if (table.scrollWidth > table.clientWidth) table.style.fontSize = size;
+  });
+  for (const table of document.querySelectorAll("article table.dataframe")) fit.observe(table);
   // A row of a table of three columns or more, with words in it, becomes a card
   // (book.css): each cell below the other, under the head of its column, which is noted here.
   for (const table of document.querySelectorAll("article table:not(.dataframe)")) {

@@ -155,6 +155,7 @@ def seen(request, browser):
     seen["images"] = page.evaluate(IMAGES)
     seen["links"] = page.evaluate("() => [...document.links].map(link => link.href)")
     seen["boxes"], seen["open"], seen["shut"] = page.evaluate(OPEN_ALL)
+    page.evaluate("() => new Promise(done => setTimeout(done, 100))")  # to fit tables
     seen["sideways"] = page.evaluate(SIDEWAYS)
     for theme in ("light", "dark"):
         page.evaluate(f"() => document.documentElement.dataset.theme = '{theme}'")
