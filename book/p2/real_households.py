@@ -335,8 +335,12 @@ def by_component(of, s):
 
 def with_errors(values, errors):
     """Write values with their errors, where they have one, on one line of a table."""
-    errors = errors.map("\u00a0±\u00a0{:,.3f}".format).where(errors.notna(), "")
-    return values.map("{:,.3f}".format) + errors
+
+    def write(number):
+        return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3f}"
+
+    errors = ("\u00a0±\u00a0" + errors.map(write)).where(errors.notna(), "")
+    return values.map(write) + errors
 
 
 def sampling_protects(file):
