@@ -12,7 +12,7 @@ document.addEventListener("DOMContentLoaded", () => {
     next.data = next.data.slice(mark[0].length);
   }
   // Numbers of a table are set to the right, under the head of their column.
-  const number = /^([-+]?(\d[\d.,]*(e[-+]?\d+)?%?( ± [\d.,]+|\/\d+| ✗)?|inf)|nan|-|)$/i;
+  const number = /^([-+]?(\d[\d.,]*(e[-+]?\d+)?%?(\s±\s[\d.,]+|\/\d+|\s✗)?|inf)|nan|-|)$/i;
   for (const table of document.querySelectorAll("article table.dataframe")) {
     const rows = [...table.tBodies[0].rows];
     const columns = Math.max(...rows.map((row) => row.querySelectorAll("td").length));
