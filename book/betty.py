@@ -86,8 +86,10 @@ def draw_powers(weights=(1, 0.5, 0.1, 0)):
     _, ax = plt.subplots(figsize=(5, 2.8), layout="constrained")
     grid = np.linspace(20, 110, 600)
     said = np.exp(-0.5 * ((np.log(grid) - np.log(BETTY)) / SPREAD) ** 2)
-    for weight, style in zip(weights, ("-", "--", "-.", ":"), strict=True):
-        ax.plot(grid, said**weight, style, linewidth=2.5, label=f"weight {weight:g}")
+    looks = (PLAIN, "-"), ("0.45", "-."), (WEIGHTED, "--"), ("0.45", ":")
+    for weight, (colour, style) in zip(weights, looks, strict=True):
+        label = f"weight {weight:g}"
+        ax.plot(grid, said**weight, style, color=colour, linewidth=2.5, label=label)
     ax.set(xlabel="Her centre (thousand dollars)", ylabel="Likelihood", yticks=[0, 1])
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(fontsize=10)

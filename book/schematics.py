@@ -65,7 +65,7 @@ def show_path():
     left, right, rows = 1.35, 4.25, (5.95, 4.2, 2.45)
     box(ax, left, rows[0], "Confidential file", "n records", GREY)
     box(ax, right, rows[0], "Fit without weights", "what the model learns", BLUE)
-    box(ax, right, rows[1], "Risk of each record", "near others, or apart?", ORANGE)
+    box(ax, right, rows[1], "Risk of each record", "unlikely, or alone?", ORANGE)
     box(ax, left, rows[1], "Weight of each record", "from 1 down to 0", ORANGE)
     box(ax, left, rows[2], "Weighted fit", "each record counts\nby its weight", GREEN)
     box(ax, right, rows[2], "Synthetic files", "drawn from the fit", GREEN)

@@ -17,9 +17,8 @@ SAMPLING = ("draws", "tune", "chains", "random_seed")
 class Calibration(NamedTuple):
     """What :func:`calibrate_reweighting` and :func:`match_scalar_weight` return.
 
-    So does :func:`cheapest_weights`.
-
-    Printed, it shows no record's weight.
+    :func:`cheapest_weights` returns the same: the best step of the search, and its
+    path. Printed, it shows no record's weight.
 
     Attributes
     ----------

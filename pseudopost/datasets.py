@@ -636,8 +636,8 @@ def health_insurance_experiment():
     """Doctor visits of the RAND Health Insurance Experiment, as statsmodels ships them.
 
     Families in six places of the United States were given insurance plans at random,
-    for three or five years from 1974 on, which left them from nothing to nearly all of
-    the cost of a visit. The file is in the public domain, and has no number of a person
+    for three or five years from 1974 on, which left them from nothing to all of the
+    cost of a visit. The file is in the public domain, and has no number of a person
     or a family; its order keeps the years of a person together.
 
     Returns

@@ -233,7 +233,7 @@ def risks_before_after(before, after, *, name, rise=0.25, limit=0.5, ax=None):
 
     Examples
     --------
-    The second record is a mole, and marked:
+    The risk of the second record rises by more than 0.25, and it is marked:
 
     >>> import pseudopost as pp
     >>> ax = pp.plots.risks_before_after([0.9, 0.1], [0.5, 0.6], name="LW")

@@ -123,7 +123,7 @@
               ...incomes.map((income) => node("circle", { class: "dot", cx: at.x(income), cy: at.y(0.05), r: 5 })),
               node("circle", { class: "dot truth", cx: at.x(own), cy: at.y(0.05), r: 7 }),
             ],
-            legend: [["first", "released for Betty"], ["second", "released with weight 0"], ["truth", "Betty"], ["dot", "the twelve others"]],
+            legend: [["first", "released for Betty"], ["second", "released with weight 0"], ["truth", "Betty"], ["dot", "the twelve others"], ["ball", "within 20% of her own"]],
             found: [
               ["Median of what is released for her", Math.exp(centre).toFixed(1)],
               ["Chance that it is within 20% of her own", close < 0.0995 ? `${(100 * close).toFixed(1)}%` : percent(close)],
@@ -163,7 +163,7 @@
               node("circle", { class: "dot truth", cx: at.x(truth), cy: at.y(0.05), r: 7 }),
               node("rect", { class: "dot own", x: at.x(own) - 7, y: at.y(0.85) - 7, width: 14, height: 14 }),
             ],
-            legend: [["truth", "true income"], ["own", "her released income"], ["dot", "released incomes of the others"], ["dot near", "of them in the ball"]],
+            legend: [["truth", "true income"], ["own", "her released income"], ["dot", "released incomes of the others"], ["dot near", "those of them in the ball"], ["ball", "her ball"]],
             found: [
               ["Outside the ball", `${size - inside} of ${size}`],
               ["Her own released income", there ? "is inside the ball" : "is outside the ball"],
@@ -208,7 +208,7 @@
               ...axis(at, "Count"),
               ...[0.5, 1].flatMap((share) => [
                 node("line", { class: "axis faint", x1: LEFT, x2: WIDTH - RIGHT, y1: at.y(share), y2: at.y(share) }),
-                node("text", { x: WIDTH - RIGHT, y: at.y(share) - 6, "text-anchor": "end" }, `${share} or ${top * share} nats`),
+                node("text", { x: WIDTH - RIGHT, y: at.y(share) - 6, "text-anchor": "end" }, `weight ${share}, bound ${top * share} nats`),
               ]),
               ...(left ? [node("line", { class: "curve second faint", x1: LEFT, x2: WIDTH - RIGHT, y1: limit, y2: limit })] : []),
               line(full.map((bound, i) => (weights[i] * bound) / top), "second"),
@@ -254,7 +254,7 @@
             node("circle", { class: "dot own", cx: at.x(epsilon), cy: at.y(after(total)), r: 6 }),
             node("circle", { class: "dot truth", cx: at.x(epsilon), cy: at.y(after(-total)), r: 6 }),
           ],
-          legend: [["first", "at most"], ["second", "at least"]],
+          legend: [["first", "probability after the release, at most"], ["second", "at least"]],
           found: [
             ["All draws together cost", `${total.toFixed(1)} nats`],
             ["The odds change by a factor of at most", Math.exp(total).toPrecision(3)],

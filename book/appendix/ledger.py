@@ -100,7 +100,7 @@ def checked_when(rows, refreshed):
     now = {"": "", sampler(): "present"}
     table = rows["chapter"].value_counts(sort=False).to_frame("rows")
     table = table.join(refreshed[["day", "sampler"]], how="inner")
-    table["day"] = pd.to_datetime(table["day"]).dt.strftime("%-d %B %Y")
+    table["day"] = pd.to_datetime(table["day"]).dt.strftime("%-d\u00a0%B\u00a0%Y")
     table["sampler"] = [now.get(fits, "earlier") for fits in table["sampler"]]
     return table
 
@@ -138,7 +138,13 @@ def line(row):
         statement += f" **On real files.** {row.real_files}."
     if row.since:
         statement += f" **Last run in full** on {row.since}, with an earlier sampler."
-    parts = row.id, " · ".join(filter(None, where)), statement, published(row), row.ours
+    parts = (
+        row.id,
+        "\u00a0· ".join(filter(None, where)),
+        statement,
+        published(row),
+        row.ours,
+    )
     return "| " + " | ".join(part.replace("|", r"\|") for part in parts) + " |"
 
 
@@ -170,10 +176,15 @@ def as_days(when):
 
 def as_list(rows):
     """Write rows as a list: the statement, what was found, note and power."""
-    return "\n".join(
-        f"- **{row.id}.** {row.what} Found: {row.ours}. {row.note} {row.power}".rstrip()
+    parts = (
+        (
+            f"- **{row.id}.** {row.what} Found: {row.ours}.",
+            row.note,
+            row.power and f"*Could it have been seen?* {row.power}",
+        )
         for row in rows.itertuples()
     )
+    return "\n".join(" ".join(filter(None, part)) for part in parts)
 
 
 def as_slips(rows):
@@ -205,7 +216,7 @@ def by_evidence(rows):
 def draw(rows):
     """Rows by paper and verdict."""
     counts = counted(rows).drop(index="all", columns="all").iloc[::-1]
-    _, ax = plt.subplots(figsize=(9.5, 2.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
     left = 0 * counts.iloc[:, 0]
     for verdict, colour in VERDICTS.items():
         bars = ax.barh(
@@ -225,4 +236,4 @@ def draw(rows):
         )
         left = left + counts[verdict]
     ax.set(xlabel="Rows", xlim=(0, left.max()))
-    ax.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.3), frameon=False)
+    ax.legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.3), frameon=False)

@@ -165,9 +165,9 @@ def summary(y, losses, kept):
             name: {
                 "median": table["largest"].median(),
                 "largest": table["largest"].max(),
-                "weights kept": kept[name]["largest"].max(),
-                "income 0 or more": table.loc[y >= 0, "largest"].max(),
-                "largest mean": table["mean"].max(),
+                "largest, weights kept": kept[name]["largest"].max(),
+                "largest, income 0 or more": table.loc[y >= 0, "largest"].max(),
+                "largest mean loss": table["mean"].max(),
                 "k-hat above 0.7": (table["k_hat"] > 0.7).sum(),
             }
             for name, table in losses.items()

@@ -579,7 +579,7 @@ def show_rulers(mean, error):
         "Marginal": (COLOURS["Marginal"], "v"),
         "Pairwise": (COLOURS["Pairwise"], "^"),
     }
-    _, ax = plt.subplots(figsize=(9, 6.5), layout="constrained")
+    _, ax = plt.subplots(figsize=(6, 7), layout="constrained")
     places = np.arange(len(mean))[::-1]
     for k, (name, (colour, marker)) in enumerate(names.items()):
         ax.errorbar(
@@ -596,9 +596,9 @@ def show_rulers(mean, error):
             ax.text(0.5, place, "cannot tell the two apart", ha="center", va="center")
     for x in (0, 1):
         ax.axvline(x, color="black", lw=0.5)
-    ax.set_yticks(places, mean.index)
-    ax.set_xlabel("0: permuted file (of the attack: no release). 1: confidential file")
-    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    ax.set_yticks(places, mean.index.str.replace(": ", ":\n"))
+    ax.set_xlabel("0: permuted file (attack: no release)\n1: confidential file")
+    ax.figure.legend(loc="outside lower center", ncols=3)
 
 
 # Numbers for the text

@@ -325,7 +325,7 @@ def show_quarter(w, errors):
         "independent": "independent households",
         "clusters": "73 clusters",
         "regions": "clusters, regions as strata",
-        "certain": "certain areas as strata",
+        "certain": "named areas as strata",
     }
     place = np.arange(len(names))[::-1]
     right.barh(place, errors[list(names)], color="tab:blue")

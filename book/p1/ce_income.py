@@ -97,7 +97,7 @@ def beside_published(s, rows, published):
             "published": published.reset_index(drop=True),
         },
         axis=1,
-    )
+    ).set_axis(range(1, len(rows) + 1))
 
 
 def four_digits(entry):
@@ -240,7 +240,7 @@ def text_on_fan(fan):
 
 def text_on_top_coding(s, replacement):
     """What both replacements leave close, and what they do to the mean."""
-    close = replacement.loc["of them close at 20% (%)"]
+    close = replacement.loc["replaced incomes close at 20% (%)"]
     return {
         "top": s.top,
         "reach": s.top / 0.8,
@@ -431,7 +431,7 @@ def claims(
     falling = all(map(falling_with_radius, [s.risk for s in files], below))
     return {
         "P1-Fig14": (
-            f"KS {both(compared, KS)}; "
+            f"{KS} {both(compared, KS)}; "
             f"density error {both(compared, ERROR, '{:.1f}')}; "
             f"peak {both(compared, PEAK, '{:.2f}')} of the data's",
             near_the_data(compared, between_fits),
@@ -494,7 +494,7 @@ def claims(
             (intruder.loc["patterns"] <= 800).all() and falling,
         ),
         "P1-Claim20": (
-            f"KS {in_words(of_one(compared, KS, 'Unweighted'), '{:.3f}')}; "
+            f"{KS} {in_words(of_one(compared, KS, 'Unweighted'), '{:.3f}')}; "
             f"correlation of the logarithms {means.loc[CORRELATION, 'Unweighted']:.3g}",
             is_mixed,
         ),

@@ -391,7 +391,7 @@ def claims(fan, closer, lower, between_fits, chains, floor, together, by_radius)
         ),
         "P1-Fut1": (
             f"weights {weight['Combined'] / weight['Vector']:g} times Vector's: "
-            f"mean risk {steps['Vector']:.3f} to {steps['Combined']:.3f}, KS {together.loc[KS, 'Vector']:.3f} to "
+            f"mean risk {steps['Vector']:.3f} to {steps['Combined']:.3f}, {KS} {together.loc[KS, 'Vector']:.3f} to "
             f"{together.loc[KS, 'Combined']:.3f}",
             steps["Combined"] < steps["Vector"],
         ),

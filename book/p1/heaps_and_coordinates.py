@@ -157,7 +157,7 @@ def shared_by(income, often=10):
 def threshold(sigma):
     """Sigma below which a heap is worth a component, to one digit, as text."""
     if np.isnan(sigma):  # worth it at none of them
-        return "all that were tried"
+        return "any that was tried"
     return np.format_float_positional(sigma, precision=1, fractional=False)
 
 

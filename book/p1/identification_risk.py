@@ -195,8 +195,8 @@ def betty_plot(scenarios, risk):
         ax.axvspan(low, high, color=COLOURS["CW"], alpha=0.25, linewidth=0)
         for label, x, y, marker, size, colour in (
             ("Other synthetic values", released[1:13], heights, "^", 45, "Data"),
-            ("Betty's synthetic value", released[0], 0.9, "s", 55, "LW_final"),
-            ("Betty's true value", true[0], 0.05, "o", 65, "Unweighted"),
+            ("Betty's synthetic value", released[0], 0.9, "s", 55, "Unweighted"),
+            ("Betty's true value", true[0], 0.05, "o", 65, "LW_final"),
         ):
             ax.scatter(x, y, marker=marker, s=size, color=COLOURS[colour], label=label)
         outside = ((released[:13] < low) | (released[:13] > high)).sum()

@@ -266,7 +266,7 @@ def draw_density(income):
 
 def draw_rounded(income):
     """Histogram of incomes between 39,000 and 62,000 dollars, in steps of 200."""
-    _, ax = plt.subplots(figsize=(9, 3), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 2.8), layout="constrained")
     near = income[(income > 38_900) & (income < 62_100)]
     ax.hist(
         near / 1000, bins=np.arange(38.9, 62.2, 0.2), color=COLOURS["Data"], linewidth=0
@@ -300,7 +300,7 @@ def draw_top_coding(files):
 
 def draw_risk(income, risk, riskiest):
     """Risk against income, with the riskiest records and the 97.5% quantile marked."""
-    _, ax = plt.subplots(figsize=(9, 4), layout="constrained")
+    _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
     shared = {"markeredgewidth": 0, "rasterized": True}
     ax.plot(
         income[~riskiest],

@@ -20,7 +20,7 @@ WORDS = {
     "mean": "the mean",
     "distribution": "the distribution function at",
     "released_quantile": "the released quantile at",
-    "released_near_own": "the share of released incomes within 20% of the own",
+    "released_near_own": "the share of released incomes within 20% of the record's own",
 }
 
 

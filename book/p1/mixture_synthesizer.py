@@ -284,7 +284,7 @@ def real_synthetic_plot(income, z, shift):
 def topcoding_plot(estimates):
     """Four estimates with their intervals."""
     names = ("mean", "90% quantile", "99% quantile", "earner coefficient")
-    _, axes = plt.subplots(1, 4, figsize=(11, 2.6), layout="constrained", sharey=True)
+    _, axes = plt.subplots(1, 4, figsize=(9, 2.6), layout="constrained", sharey=True)
     for ax, name in zip(axes, names, strict=True):
         thousands = {
             label: tuple(v / 1000 for v in interval)

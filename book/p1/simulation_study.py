@@ -212,7 +212,7 @@ def draw_risky(y, risk):
     ticks = [0.05, 0.1, 0.2, 0.5, 1, 2, 5]
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-    ax.legend(loc="lower right")
+    ax.legend(loc="upper left")
 
 
 def draw_densities(y, released):

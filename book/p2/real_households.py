@@ -640,7 +640,7 @@ def draw_files(files):
         right.plot(np.arange(1, len(count) + 1), count, style, label=name)
     left.set(
         xscale="log",
-        xlabel="Income and 1,000 dollars",
+        xlabel="Income plus 1,000 dollars",
         ylabel="Density of the logarithm",
     )
     right.set(xlabel="Rank of an income by frequency", ylabel="Records", ylim=0)

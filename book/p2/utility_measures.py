@@ -72,6 +72,8 @@ def within_lines(measures):
 def with_crosses(measures, passed):
     """Print the measures, with a cross where one has not passed."""
     shown = measures.map("{:.2f}".format)
+    close = "largest |F* - F|"
+    shown.loc[close] = measures.loc[close].map("{:.3f}".format)
     return shown.where(passed.reindex(measures.index, fill_value=True), shown + " ✗")
 
 
@@ -334,4 +336,4 @@ def order_claim(pmse, distance, error):
 def draws_claim(largest):
     """Judge the largest of all marginal incomes."""
     times = largest["Marginal"].max() / largest["Unweighted"].max()
-    return {"Marginal draws far larger incomes": (f"{times:.1g} times", times > 10)}
+    return {"Marginal draws far larger incomes": (f"{times:,.0f} times", times > 10)}

@@ -153,7 +153,7 @@ def reasons(parts, found, rise=0.25):
             for part in ("own value", "cover", "joint")
         },
         "largest rise by cover alone": by_cover.max(),
-        "bound on it": before.most_by_cover.max(),
+        "bound on such a rise": before.most_by_cover.max(),
     }
 
 
@@ -282,7 +282,7 @@ def reason_values(reasons, n):
         "why-own": mean["of the rises: own value"],
         "why-cover": mean["of the rises: cover"],
         "why-cover-max": reasons.loc["largest rise by cover alone"].max(),
-        "why-bound": np.ceil(1000 * reasons.loc["bound on it"].max()) / 1000,
+        "why-bound": np.ceil(1000 * reasons.loc["bound on such a rise"].max()) / 1000,
         "chance-up": n * stats.norm.sf(3),
     }
 

@@ -189,7 +189,7 @@ def claims_of_promise(loss, delta_u):
             loss <= 2 * delta_u,
         ),
         "P3-Def1.2": (
-            f"loss {loss:.2f}, 2 Delta {2 * delta_u:.0f}",
+            f"loss {loss:.2f}, 2 Delta = {2 * delta_u:.0f}",
             loss <= 2 * delta_u,
         ),
     }

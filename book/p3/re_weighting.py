@@ -215,7 +215,7 @@ def numbers_of_table(interval, pooled, statistics_by_file):
     names = ("LW", "LW_final")
     return {
         "pooled-wider": wider(pooled),
-        "averaged-wider": wider(interval["LW_final"]),
+        "averaged-wider": np.ceil(wider(interval["LW_final"])),
         "tab-difference": max(
             np.abs(ends(interval[name]) - PUBLISHED[name]).max() for name in names
         ),
@@ -502,7 +502,7 @@ def claims_of_utility(repeats, mu):
     pairs = zip(four["CW"], four["CW_final"], strict=True)
     return {
         "P3-Claim13": (
-            ", ".join(f"{a:.1f} to {b:.1f}" for a, b in pairs),
+            ", ".join(f"{a:.1f} to {round(b, 1) + 0.0:.1f}" for a, b in pairs),
             nearer(repeats, "CW", STATISTICS),
         ),
         "P3-Claim14": (

@@ -331,7 +331,7 @@ def draw_released(y, runs, largest=12):
             )
         ax.set(title=name, xlabel="Visits in a year")
         ax.legend()
-    axes[0].set_ylabel("Released less data (points)")
+    axes[0].set_ylabel("Released minus data (points)")
 
 
 def draw_effects(found):

@@ -415,7 +415,7 @@ def draw_parameter_and_data(fit, y, synthetic, names, titles):
     )
     pp.plots.violins(
         {m: fit[m]["posterior"]["mu"].to_numpy().ravel() / 1000 for m in names},
-        ylabel="mu (1,000 dollars)",
+        ylabel="$\\mu$ (1,000 dollars)",
         ax=axes[0],
     )
     pp.plots.violins(

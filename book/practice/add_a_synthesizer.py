@@ -91,8 +91,7 @@ def draw_terms(y, bounds):
     y = np.where(np.asarray(y) > 0, y, 0.3)
     _, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
     for name, values in bounds.items():
-        label = "LW, re-weighted" if name == "LW_final" else name
-        ax.scatter(y, values, s=9, color=COLOURS[name], label=label)
+        ax.scatter(y, values, s=9, color=COLOURS[name], label=name)
     ax.set(
         xscale="log",
         xlabel="Overtime pay, log scale, and the zeros",

@@ -50,7 +50,7 @@ def way(record, y, bounds, weights, weighted, final, final_bounds, synthetic):
         (
             "Values within 20% of it",
             "synthesize(final.fit)",
-            f"{near} in the data, {released / len(synthetic):.1f} a file",
+            f"{near} in the data, {released / len(synthetic):.1f} in a file",
         ),
     )
 

@@ -219,8 +219,8 @@ def draw_points(steps, moving, scalar, moving_lw):
             label="scalar 1 - 0.6 c, mixture",
         )
         ax.set_xlabel("Strength c of the weighting, 1 - c (1 - weight)")
-    axes[0].set(ylabel="phi at the Kullback-Leibler point", ylim=(0, None))
-    axes[1].set(ylabel="mu at the Kullback-Leibler point (counts)", ylim=(98.8, 101.4))
+    axes[0].set(ylabel="$\\phi$ at the point", ylim=(0, None))
+    axes[1].set(ylabel="$\\mu$ at the point (counts)", ylim=(98.8, 101.4))
     axes[0].legend(fontsize="small", loc="upper left")
 
 
@@ -257,12 +257,13 @@ def draw_growing(growing, table, sizes):
             capsize=3,
         )
 
-    for label, look, marker in (
-        ("sqrt(n) largest (A2)", "Data", "o-"),
-        ("30% largest", "Scalar", "s-"),
-        ("30% at random", "Unweighted", "^-"),
+    few = r"$\sqrt{n}$ largest (A2)"
+    for name, label, look, marker in (
+        ("sqrt(n) largest (A2)", few, "Data", "o-"),
+        ("30% largest", "30% largest", "Scalar", "s-"),
+        ("30% at random", "30% at random", "Unweighted", "^-"),
     ):
-        part = growing.loc[label]
+        part = growing.loc[name]
         bars(axes[0], part, "mass outside", "error of the mass", label, look, marker)
     axes[0].set(
         xscale="log",
@@ -273,10 +274,10 @@ def draw_growing(growing, table, sizes):
     axes[0].legend(fontsize="small", loc="center right")
     for name, label, look, marker in (
         ("CW", "CW", "CW", "v-"),
-        ("sigmoid", "sigmoid", "Vector", "D-"),
+        ("sigmoid", "Sigmoid", "Vector", "D-"),
         ("fixed share", "30% largest", "Scalar", "s-"),
         ("LW", "LW", "LW", "P-"),
-        ("A2", "sqrt(n) largest (A2)", "Data", "o-"),
+        ("A2", few, "Data", "o-"),
         ("Unweighted", "Unweighted", "Unweighted", "^-"),
     ):
         part = table.loc["NB(100, 10)"].xs(name, level="weights")

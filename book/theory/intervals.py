@@ -141,8 +141,8 @@ def draw_bernstein_von_mises(places, grid, theta, H, n):
         ax.fill_between(
             places[p], marginal, color=colour, alpha=0.5, label="pseudo posterior"
         )
-        ax.plot(places[p], right, "k-", label="covariance 1/n times H inverse")
-        ax.plot(places[p], printed, "k:", lw=2, label="covariance H, as printed")
+        ax.plot(places[p], right, "k-", label="covariance $H^{-1}/n$")
+        ax.plot(places[p], printed, "k:", lw=2, label="covariance $H$, as printed")
         ax.set(
             xlabel=("log μ", "log φ")[p],
             ylabel="Density",

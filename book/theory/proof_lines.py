@@ -327,8 +327,8 @@ def claim_on_32(lines, variance, files, probability, bound):
     chebyshev = lines.loc["31e as printed"] <= np.log10(pd.Series(limits))
     return {
         "P1-Eq32": (
-            f"n = 1600, x = 2: the lemma with n^2 would say {probability:.4f} <= "
-            f"{bound:.4f}",
+            f"right for its own threshold; with n^2 the lemma would say "
+            f"{probability:.4f} <= {bound:.4f} (n = 1600, x = 2)",
             every(chebyshev) and probability > bound,
         )
     }

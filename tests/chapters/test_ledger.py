@@ -54,13 +54,13 @@ def test_only_formulas_of_the_theory_are_code():
 
 def test_line():
     assert ledger.line(row()) == (
-        r"| P1-Eq01 | reproduced · mathematics · {eq}`eq-power` | A power. | `p^a` "
-        r"| a \| b |"
+        "| P1-Eq01 | reproduced\u00a0· mathematics\u00a0· {eq}`eq-power` | A power. "
+        r"| `p^a` | a \| b |"
     )
     setting = ledger.line(row(verdict="definition", evidence=""))
-    assert "| definition · {eq}`eq-power` |" in setting
+    assert "| definition\u00a0· {eq}`eq-power` |" in setting
     contradicted = ledger.line(row(verdict="contradicted", note="Not so."))
-    assert "| **contradicted** · mathematics" in contradicted
+    assert "| **contradicted**\u00a0· mathematics" in contradicted
     assert "| A power. *Not so.* |" in contradicted
     weak = ledger.line(row(verdict="not found", power="No: too few."))
     assert "| A power. **Could it have been seen?** No: too few. |" in weak
@@ -127,16 +127,20 @@ def test_rows_tell_since_when_they_were_not_checked_with_the_present_sampler():
     chapters = ["older", "newer", "without", "older", "none"]
     rows = pd.DataFrame([ROW | {"chapter": name} for name in chapters])
     when = ledger.checked_when(rows, refreshed)
+
+    def day(number):
+        return f"{number}\u00a0November\u00a02026"
+
     assert when.to_dict("index") == {
-        "older": {"rows": 2, "day": "3 November 2026", "sampler": "earlier"},
-        "newer": {"rows": 1, "day": "12 November 2026", "sampler": "present"},
-        "without": {"rows": 1, "day": "20 November 2026", "sampler": ""},
+        "older": {"rows": 2, "day": day(3), "sampler": "earlier"},
+        "newer": {"rows": 1, "day": day(12), "sampler": "present"},
+        "without": {"rows": 1, "day": day(20), "sampler": ""},
     }
     aged = ledger.with_age(rows, when)
-    assert aged["since"].tolist() == ["3 November 2026", "", "", "3 November 2026", ""]
+    assert aged["since"].tolist() == [day(3), "", "", day(3), ""]
     said = "**Last run in full** on 3 November 2026, with an earlier sampler. |"
     assert said in ledger.line(row(since="3 November 2026"))
-    assert "| {ref}`newer` | 1 | 12 November 2026 | present |" in ledger.as_days(when)
+    assert f"| {{ref}}`newer` | 1 | {day(12)} | present |" in ledger.as_days(when)
 
 
 def test_every_chapter_with_rows_was_refreshed(rows):

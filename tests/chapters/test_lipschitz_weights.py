@@ -99,7 +99,7 @@ def test_numbers_of_deletion():
 def test_promise():
     assert chapter.claims_of_promise(1.21, 1.0) == {
         "P3-Def1.1": ("loss 1.21, epsilon 2", True),
-        "P3-Def1.2": ("loss 1.21, 2 Delta 2", True),
+        "P3-Def1.2": ("loss 1.21, 2 Delta = 2", True),
     }
     assert failing(chapter.claims_of_promise(2.1, 1.0)) == {"P3-Def1.1", "P3-Def1.2"}
 

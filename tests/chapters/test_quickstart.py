@@ -79,6 +79,6 @@ def test_the_way_of_a_record_is_its_own():
         "1.5 nats",
         "0.500",
         "1.9 nats",
-        "1 in the data, 1.0 a file",
+        "1 in the data, 1.0 in a file",
     ]
     assert "1" in steps[0][0]

@@ -143,7 +143,7 @@ def test_reasons_split_the_real_rises():
     assert row["of the rises: own value"] == pytest.approx(0.45 / 0.4)
     assert row["of the rises: cover"] == pytest.approx(-0.05 / 0.4)
     assert row["largest rise by cover alone"] == pytest.approx(0.1)
-    assert row["bound on it"] == pytest.approx(0.5)
+    assert row["bound on such a rise"] == pytest.approx(0.5)
     values = wam.reason_values(pd.DataFrame({1: row, 2: row}), 1000)
     assert values["why-bound"] == 0.5
     assert values["chance-up"] == pytest.approx(1.35, abs=0.01)
