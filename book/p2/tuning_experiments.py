@@ -400,7 +400,7 @@ def show_plane(plane, points, error):
 
 def show_quantile_by_share(income, marginal, both):
     """90% quantiles by the ordinary share, and those of the weighted data."""
-    ax = plt.subplots(figsize=(8, 4.2), layout="constrained")[1]
+    ax = plt.subplots(figsize=(6.6, 4.4), layout="constrained")[1]
     mixing = np.linspace(0, 1, 60)
     ax.plot(
         100 * mixing,
@@ -413,16 +413,18 @@ def show_quantile_by_share(income, marginal, both):
     texts |= {P: "Pairwise, c = 0.7, 1, 1.5", M: "Marginal, c = 1, 1.5"}
     texts |= dict.fromkeys(("Pairwise, c = 0.7", PC, MC), "")
     places = {
-        P: (9, -2, "left"),
-        "Pairwise, c = 1.3, g = -0.05": (-4, 8, "right"),
+        P: (8, -14, "left"),
+        "Pairwise, c = 1.3, g = -0.05": (7, -10, "left"),
         "Pairwise, g = -0.1": (-7, 3, "right"),
-        "order 3": (-12, 9, "left"),
-        "order 4": (8, 3, "left"),
+        "Pairwise, g = 0.4": (2, 8, "left"),
+        "order 3": (0, -15, "center"),
+        "order 4": (7, -4, "left"),
+        M: (7, -25, "left"),
     }
     for name, row in both.iterrows():
         x, y = 100 * row["ordinary share"], row["90% quantile"] / 1000
         ax.plot(x, y, "o", color=colour_of(name), markeredgecolor="black", markersize=7)
-        usual = (-7, -2, "right") if x > 95 else (6, -10, "left")
+        usual = (7, -3, "left") if x > 95 else (6, -10, "left")
         *offset, side = places.get(name, usual)
         ax.annotate(
             texts[name],
@@ -435,6 +437,8 @@ def show_quantile_by_share(income, marginal, both):
     ax.set(
         xlabel="Ordinary share of the weights (%)",
         ylabel="90% quantile (1,000 dollars)",
+        xlim=(-5, 124),
+        xticks=range(0, 101, 20),
     )
     ax.legend(loc="upper left", fontsize=8)
 
