@@ -140,7 +140,7 @@ def line(row):
         statement += f" **Last run in full** on {row.since}, with an earlier sampler."
     parts = (
         row.id,
-        "\u00a0· ".join(filter(None, where)),
+        " · ".join(filter(None, where)),
         statement,
         published(row),
         row.ours,

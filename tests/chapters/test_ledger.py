@@ -54,13 +54,13 @@ def test_only_formulas_of_the_theory_are_code():
 
 def test_line():
     assert ledger.line(row()) == (
-        "| P1-Eq01 | reproduced\u00a0· mathematics\u00a0· {eq}`eq-power` | A power. "
-        r"| `p^a` | a \| b |"
+        r"| P1-Eq01 | reproduced · mathematics · {eq}`eq-power` | A power. | `p^a` "
+        r"| a \| b |"
     )
     setting = ledger.line(row(verdict="definition", evidence=""))
-    assert "| definition\u00a0· {eq}`eq-power` |" in setting
+    assert "| definition · {eq}`eq-power` |" in setting
     contradicted = ledger.line(row(verdict="contradicted", note="Not so."))
-    assert "| **contradicted**\u00a0· mathematics" in contradicted
+    assert "| **contradicted** · mathematics" in contradicted
     assert "| A power. *Not so.* |" in contradicted
     weak = ledger.line(row(verdict="not found", power="No: too few."))
     assert "| A power. **Could it have been seen?** No: too few. |" in weak
