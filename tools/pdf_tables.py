@@ -17,7 +17,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 LINE = 92  # characters in a line of a table
 GAP = 3  # between two columns
 LONG = 12  # rows that may not fit on the rest of a page
-NUMBER = re.compile(r"|-|nan|[-+]?\d[\d.,]*(e[-+]?\d+)?%?( ✗)?")
+NUMBER = re.compile(r"|-|nan|[-+]?\d[\d.,]*(e[-+]?\d+)?%?(\s✗)?")
 SPACE = re.compile(r"[\s\u200b]")  # the second is a place to break a long word
 
 

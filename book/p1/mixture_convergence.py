@@ -22,6 +22,7 @@ WORDS = {
     "released_quantile": "the released quantile at",
     "released_near_own": "the share of released incomes within 20% of the record's own",
 }
+INCOMES = {end: f"the {end} income" for end in ("smallest", "largest")}
 
 
 # What the chapter computes with.
@@ -123,7 +124,7 @@ def convergence_numbers(diagnostics):
     return {
         "worst-rhat": diagnostics["R-hat"].max(),
         "worst-ess": diagnostics["ESS"].min(),
-        "worst-at": f"{WORDS[quantity]} {at}".strip(),
+        "worst-at": f"{WORDS[quantity]} {INCOMES.get(at, at)}".strip(),
         "middle-ess": diagnostics.loc[("distribution", "50%"), "ESS"],
     }
 

@@ -238,7 +238,7 @@ def draw_scalar_path(y, path, sampled):
     )
     ax.set_xticks([1, 0.1, 0.01, 0.001, 0.0001], ["1", "0.1", "0.01", "0.001", "0"])
     ax.invert_xaxis()
-    ax.legend(fontsize=8)
+    ax.legend(fontsize=9)
 
 
 # --- Checks of the claims: what was found, in words, and whether it holds -------------

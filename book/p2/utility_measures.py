@@ -74,7 +74,9 @@ def with_crosses(measures, passed):
     shown = measures.map("{:.2f}".format)
     close = "largest |F* - F|"
     shown.loc[close] = measures.loc[close].map("{:.3f}".format)
-    return shown.where(passed.reindex(measures.index, fill_value=True), shown + " ✗")
+    return shown.where(
+        passed.reindex(measures.index, fill_value=True), shown + "\u00a0✗"
+    )
 
 
 # Numbers for the text

@@ -68,7 +68,7 @@ def test_lines(measures):
 def test_crosses_mark_what_has_not_passed(measures):
     measures.loc["overlap, mean", "Noisy"] = 0.5
     shown = chapter.with_crosses(measures, chapter.within_lines(measures))
-    assert shown.loc["overlap, mean", "Noisy"] == "0.50 ✗"
+    assert shown.loc["overlap, mean", "Noisy"] == "0.50\u00a0✗"
     assert shown.loc["mean risk", "Noisy"] == "0.90"
     assert shown.loc["largest |F* - F|", "Noisy"] == "0.025"
     assert shown.map(lambda text: text.endswith("✗")).sum(axis=None) == 1
