@@ -161,7 +161,9 @@ def test_reference_lists_every_name_once_in_one_order():
 @pytest.mark.parametrize("name", sorted(set(PUBLIC) - RESULTS))
 def test_chapter_links_to_the_reference(name):
     chapter = LABELS[label_of(name)]
-    assert re.search(rf"\{{{role(name)}\}}`~?pseudopost\.{name}`", TEXTS[chapter])
+    assert re.search(
+        rf"\{{{role(name)}\}}`~?pseudopost\.{re.escape(name)}`", TEXTS[chapter]
+    )
 
 
 def test_reference_names_every_colour():

@@ -94,14 +94,16 @@ def predicted(model, fit):
 
 
 def repeated_values(quarter, known=("gender", "age", "region"), often=10):
-    """Count the incomes that many share, the first not rounded, and the largest share.
+    """Count the incomes that many share, those not rounded, and the largest share.
 
-    The last is the largest part of a pattern of `known`, of at least `often` records,
+    Of the largest that is not rounded: who has twice as much, but for 2 dollars. The
+    last is the largest part of a pattern of `known`, of at least `often` records,
     that has one and the same income.
     """
     count = quarter["income"].value_counts()
     atoms = count[count >= often]
     unrounded = atoms[atoms.index % 10 != 0]
+    top = unrounded.index.max()
     patterns = quarter.groupby(list(known), observed=True)["income"]
     most = patterns.agg(lambda values: values.value_counts().iloc[0])
     return {
@@ -109,6 +111,8 @@ def repeated_values(quarter, known=("gender", "age", "region"), often=10):
         "repeat-share": 100 * atoms.sum() / len(quarter),
         "repeat-unrounded": f"{unrounded.index[0]:,.0f}",
         "repeat-unrounded-count": int(unrounded.iloc[0]),
+        "repeat-top": f"{top:,.0f}",
+        "repeat-twice": int(quarter["income"].sub(2 * top).abs().le(2).sum()),
         "repeat-pattern": 100
         * (most / patterns.size())[patterns.size() >= often].max(),
     }

@@ -93,7 +93,7 @@ def test_repeated_incomes_are_stored_for_every_treatment():
 def test_repeated_values():
     quarter = pd.DataFrame(
         {
-            "income": np.repeat([24_000, 1462, 50, 7], [12, 11, 10, 9]),
+            "income": np.repeat([24_000, 1462, 50, 7, 2923], [12, 11, 10, 8, 1]),
             "group": [*"a" * 12, *"b" * 20, *"c" * 9, "b"],
         }
     )
@@ -103,6 +103,8 @@ def test_repeated_values():
         "repeat-share": pytest.approx(100 * 33 / 42),
         "repeat-unrounded": "1,462",
         "repeat-unrounded-count": 11,
+        "repeat-top": "1,462",
+        "repeat-twice": 1,
         "repeat-pattern": 100,  # of group a; group c is too small
     }
     without_a = quarter[quarter["group"] != "a"]
