@@ -25,12 +25,14 @@ QUARTERS = {"ce2016q1": "2016", "ce2014q1": "2014"}
 def heap_table(cases, gains, log_gain, X):
     """What the records of each heap gain by a component of their own."""
     sigma = gains.index.to_numpy()
+    slope = gains.diff().iloc[1] / np.diff(np.log(sigma))[0]
+    slope = slope.round(6) + 0.0  # without -0.0
     return pd.DataFrame(
         {
             name: {
                 "records": len(case[0]),
                 "rank": np.linalg.matrix_rank(X[case[0]]),
-                "slope at 0": np.diff(gains[name])[0] / np.diff(np.log(sigma))[0],
+                "slope at 0": slope[name],
                 "gain at 0.05": log_gain(*case, 0.05),
                 "worth it below": gains.index[gains[name] > 0].max(),
             }
