@@ -1,5 +1,5 @@
-// The order of what a search finds: titles that have all words of the query come first,
-// and the glossary, which has an entry for most of them, comes after the chapters.
+// What a search finds. Titles that have all words of the query come first, and the
+// glossary, which has an entry for most of them, comes after the chapters.
 const wordsOfQuery = (new URLSearchParams(window.location.search).get("q") || "")
   .toLowerCase()
   .split(/\s+/);
@@ -19,4 +19,15 @@ var Scorer = {
   partialTitle: 7,
   term: 5,
   partialTerm: 2,
+};
+
+// The lines under a title are those of the article, without the bar above it.
+const textOfPage = Search.htmlToText;
+Search.htmlToText = (html, anchor) => {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  const article = page.querySelector("article.bd-article");
+  if (article === null) return textOfPage(html, anchor);
+  page.querySelector("[role=main]").removeAttribute("role");
+  article.setAttribute("role", "main");
+  return textOfPage(page.documentElement.outerHTML, anchor);
 };

@@ -389,6 +389,18 @@ def test_search_puts_a_chapter_before_the_glossary(browser, query, chapters):
     page.close()
 
 
+def test_search_quotes_the_article_alone(browser):
+    page = browser.new_page()
+    page.goto((HTML / "search.html").as_uri())
+    text = (HTML / "book" / "theory" / "consistency.html").read_text()
+    quoted = page.evaluate("text => Search.htmlToText(text, null)", text).split()
+    assert " ".join(quoted).startswith(
+        "27. Consistency: where the pseudo posterior goes"
+    )
+    assert quoted.count("Contents") == 0
+    page.close()
+
+
 def test_search_finds_a_chapter(browser):
     page = browser.new_page()
     page.goto((HTML / "index.html").as_uri())
