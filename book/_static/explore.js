@@ -206,10 +206,10 @@
           return {
             parts: [
               ...axis(at, "Count"),
-              ...[0.5, 1].flatMap((share) => [
+              ...[0.5, 1].map((share) =>
                 node("line", { class: "axis faint", x1: LEFT, x2: WIDTH - RIGHT, y1: at.y(share), y2: at.y(share) }),
-                node("text", { x: WIDTH - RIGHT, y: at.y(share) - 6, "text-anchor": "end" }, `weight ${share}, bound ${top * share} nats`),
-              ]),
+              ),
+              node("text", { x: WIDTH - RIGHT, y: at.y(1) - 6, "text-anchor": "end" }, `weight 1, bound ${top} nats; half as much below`),
               ...(left ? [node("line", { class: "curve second faint", x1: LEFT, x2: WIDTH - RIGHT, y1: limit, y2: limit })] : []),
               line(full.map((bound, i) => (weights[i] * bound) / top), "second"),
               line(weights, "first"),

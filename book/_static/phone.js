@@ -37,6 +37,23 @@ document.addEventListener("DOMContentLoaded", () => {
         if (table.scrollWidth > table.clientWidth) table.style.fontSize = size;
   });
   for (const table of document.querySelectorAll("article table.dataframe")) fit.observe(table);
+  // So is a formula, down to seven tenths; a wider one scrolls.
+  const fitFormulas = new ResizeObserver((changes) => {
+    for (const { target: block } of changes)
+      for (const formula of block.querySelectorAll("mjx-container")) {
+        const own = formula.hasAttribute("display");
+        const width = own ? formula.scrollWidth : formula.getBoundingClientRect().width;
+        const room = own ? formula.clientWidth : block.clientWidth - 6; // and its mark
+        if (width <= room || width * 0.7 > room) continue;
+        const size = parseFloat(getComputedStyle(formula).fontSize);
+        formula.style.setProperty("font-size", `${((size * room) / width).toFixed(1)}px`, "important");
+      }
+  });
+  window.addEventListener("load", async () => {
+    await window.MathJax?.startup.promise;
+    for (const block of document.querySelectorAll("article p:has(mjx-container), article div.math"))
+      fitFormulas.observe(block);
+  });
   // A row of a table of three columns or more, with words in it, becomes a card
   // (book.css): each cell below the other, under the head of its column, which is noted here.
   for (const table of document.querySelectorAll("article table:not(.dataframe)")) {

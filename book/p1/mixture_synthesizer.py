@@ -312,7 +312,7 @@ def weight_source_plot(pairwise_weights):
         )
     ax.axvline(0.25, color="black", linewidth=1, linestyle=":", label="level in P2")
     ax.set(xlabel="Pairwise weight", ylabel="Records", yscale="log")
-    ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.64, 1))
+    ax.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.64, 1))
 
 
 # Checks of claims: what was found, in words, and whether it holds.

@@ -352,7 +352,7 @@ def draw_composition(y, marginal, pairwise, line):
 
 def draw_violins(risk):
     """Risks of the confidential file and of three releases."""
-    _, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
+    _, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
     pp.plots.violins(
         {name: risk[name] for name in ("Data", *PUBLISHED_NAMES)},
         ylabel="Identification risk",

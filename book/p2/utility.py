@@ -231,7 +231,7 @@ def draw_coverage(share):
 
 def draw_overlaps(overlaps):
     """Intervals against the reference, with their overlaps."""
-    _, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
     pp.plots.intervals(
         {f"{name}: {overlaps[name]:.2f}": i for name, i in INTERVALS.items()},
         xlabel="Half-widths of the reference interval",

@@ -375,7 +375,7 @@ def draw_weights(study):
 
 def draw_risks(study):
     """One violin of risks for each release."""
-    _, ax = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
+    _, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
     pp.plots.violins(
         {name: study.risk[name] for name in RELEASES},
         ylabel="Identification risk",
@@ -383,7 +383,7 @@ def draw_risks(study):
         ax=ax,
     )
     ax.set_ylim(-0.03, 1.05)
-    ax.legend(loc="center right", bbox_to_anchor=(0.75, 0.72), fontsize=8)
+    ax.legend(loc="center right", bbox_to_anchor=(0.75, 0.72))
 
 
 def draw_before_after(study):
@@ -393,7 +393,7 @@ def draw_before_after(study):
         study.risk["Unweighted"], study.risk["Marginal"], name="Marginal", ax=ax
     )
     ax.set(xlim=(-0.02, 0.72), ylim=(-0.02, 0.72))
-    ax.legend(loc="upper left", fontsize=8)
+    ax.legend(loc="upper left", fontsize=9)
 
 
 def draw_rises(found, rise=0.25):
@@ -433,7 +433,7 @@ def draw_rises(found, rise=0.25):
         xlabel="Rise of the risk",
         ylabel="Records with a larger rise",
     )
-    ax.legend(fontsize=8)
+    ax.legend(fontsize=9)
 
 
 def draw_factors(y, found, parts):

@@ -55,7 +55,7 @@ def with_settings(checks, settings):
 def draw(settings):
     """Mark the settings under which a statement holds, of those that hinge."""
     shown = hinging(settings)
-    _, ax = plt.subplots(figsize=(7.5, 1.3 + 0.3 * len(shown)), layout="constrained")
+    _, ax = plt.subplots(figsize=(6.5, 1.3 + 0.3 * len(shown)), layout="constrained")
     for held, marker, label in ((True, "s", "holds"), (False, "x", "does not")):
         row, column = np.nonzero(shown.to_numpy() == held)
         colour = pp.plots.PALETTE["CW"] if held else "0.5"

@@ -550,7 +550,7 @@ def forecast_numbers(tuning, utility, weighted):
 
 def draw_weights(y, weights, name, variable, shift):
     """Weight of every record against its value."""
-    _, ax = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
     pp.plots.weights_against_values(
         y + shift,
         weights,
@@ -564,7 +564,7 @@ def draw_weights(y, weights, name, variable, shift):
 
 def draw_risks(risk):
     """Identification risk of all records."""
-    _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    _, ax = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
     pp.plots.violins(risk, ylabel="Identification risk", middle="mean", ax=ax)
     ax.set_ylim(-0.03, 1.03)
     ax.legend(loc="upper right")
