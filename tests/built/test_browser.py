@@ -389,6 +389,25 @@ def test_search_puts_a_chapter_before_the_glossary(browser, query, chapters):
     page.close()
 
 
+@pytest.mark.parametrize("chapter", ["theory/contraction", "p3/re-weighting"])
+def test_a_formula_a_little_too_wide_for_a_phone_is_set_smaller(browser, chapter):
+    page = browser.new_page()
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.goto((HTML / "book" / f"{chapter}.html").as_uri())
+    page.wait_for_function(
+        """() => [...document.querySelectorAll("article mjx-container")].some(
+            (each) => each.style.getPropertyPriority("font-size"))"""
+    )
+    page.wait_for_timeout(500)
+    too_wide = page.evaluate(
+        """() => [...document.querySelectorAll("article p, article mjx-container")]
+            .filter((each) => each.clientWidth && each.scrollWidth > each.clientWidth + 1)
+            .map((each) => each.textContent.slice(0, 60))"""
+    )
+    assert not too_wide
+    page.close()
+
+
 def test_search_quotes_the_article_alone(browser):
     page = browser.new_page()
     page.goto((HTML / "search.html").as_uri())
