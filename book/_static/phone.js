@@ -41,6 +41,8 @@ document.addEventListener("DOMContentLoaded", () => {
   const fitFormulas = new ResizeObserver((changes) => {
     for (const { target: block } of changes)
       for (const formula of block.querySelectorAll("mjx-container")) {
+        formula.dataset.size ??= formula.style.fontSize; // as set by MathJax
+        formula.style.fontSize = formula.dataset.size;
         const own = formula.hasAttribute("display");
         const width = own ? formula.scrollWidth : formula.getBoundingClientRect().width;
         const room = own ? formula.clientWidth : block.clientWidth - 6; // and its mark

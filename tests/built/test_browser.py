@@ -394,10 +394,9 @@ def test_a_formula_a_little_too_wide_for_a_phone_is_set_smaller(browser, chapter
     page = browser.new_page()
     page.set_viewport_size({"width": 390, "height": 900})
     page.goto((HTML / "book" / f"{chapter}.html").as_uri())
-    page.wait_for_function(
-        """() => [...document.querySelectorAll("article mjx-container")].some(
-            (each) => each.style.getPropertyPriority("font-size"))"""
-    )
+    set_smaller = """() => [...document.querySelectorAll("article mjx-container")].some(
+        (each) => each.style.getPropertyPriority("font-size"))"""
+    page.wait_for_function(set_smaller)
     page.wait_for_timeout(500)
     too_wide = page.evaluate(
         """() => [...document.querySelectorAll("article p, article mjx-container")]
@@ -405,6 +404,8 @@ def test_a_formula_a_little_too_wide_for_a_phone_is_set_smaller(browser, chapter
             .map((each) => each.textContent.slice(0, 60))"""
     )
     assert not too_wide
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.wait_for_function(f"() => !({set_smaller})()")
     page.close()
 
 
