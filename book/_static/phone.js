@@ -53,7 +53,7 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   window.addEventListener("load", async () => {
     await window.MathJax?.startup.promise;
-    for (const block of document.querySelectorAll("article p:has(mjx-container), article div.math"))
+    for (const block of document.querySelectorAll("article p:has(mjx-container):not(table p), article div.math"))
       fitFormulas.observe(block);
   });
   // A row of a table of three columns or more, with words in it, becomes a card

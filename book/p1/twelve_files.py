@@ -433,7 +433,7 @@ def draw_spread(values, errors):
         what = "Error" if "error" in label else "Mean risk"
         ax.set_title(label.replace(", ", "\n"), fontsize=11)
         ax.set_xlabel(what)
-        ax.set_xlim(left=0)
+        ax.set_xlim(left=-0.03 * ax.get_xlim()[1])
         ax.locator_params(axis="x", nbins=3)
     axes[0].set_ylabel("Seed")
     axes[0].set_yticks(rows, values.index)

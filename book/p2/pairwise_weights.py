@@ -667,19 +667,19 @@ def claims_of_figures(risks, risk_by_file):
     return {
         "P2-Fig07": (
             f"mean risk {of_both(risks, 'mean risk', '.3f')}; "
-            f"IQR {of_both(risks, 'IQR', '.4f')}; below .25 {below_in_words(risks)}",
+            f"IQR {of_both(risks, 'IQR', '.4f')}; below 0.25 {below_in_words(risks)}",
             compressed(risks) and equal_means(risks) and more_below(risks),
         ),
         "P2-Fig08": (
-            f"{listed(up, '.0f')} records up by more than .25; "
+            f"{listed(up, '.0f')} records up by more than 0.25; "
             f"{listed(100 * below, '.0f')}% lower than under Unweighted; "
-            f"{listed(above, '.0f')} above .5",
+            f"{listed(above, '.0f')} above 0.5",
             min(up) >= 5 and below.min() > 0.5 and above.mean() >= 1,
         ),
         "P2-Fig09": (
             f"up: {of_both(risks, 'up by more than .25', '.0f')}; "
             f"their mean risk {of_both(risks, 'mean risk of these', '.3f')}; "
-            f"above .5 {of_both(risks, 'above .5', '.1f')}",
+            f"above 0.5 {of_both(risks, 'above .5', '.1f')}",
             fewer_and_lower_rises(risks)
             and lower(risks, "Pairwise", "Marginal", "above .5"),
         ),
@@ -799,7 +799,7 @@ def claims_of_risks(risks):
             more_below(risks),
         ),
         "P2-Claim10": (
-            f"up by more than .25: {of_both(risks, 'up by more than .25', '.0f')}, "
+            f"up by more than 0.25: {of_both(risks, 'up by more than .25', '.0f')}, "
             f"by chance alone {up_by_chance:.0f}; "
             f"their mean risk {of_both(risks, 'mean risk of these', '.3f')}",
             fewer_and_lower_rises(risks),
@@ -846,7 +846,7 @@ def claim_of_triples(expected, triples_equal, ratio):
     first, second = -np.diff(up)
     return {
         "P2-Claim16": (
-            f"rises by more than .1 fall by {first:.1f}, then {second:.1f}; "
+            f"rises by more than 0.1 fall by {first:.1f}, then {second:z.1f}; "
             f"time {ratio:.1f} times that of pairs",
             second < 0.5 * first and triples_equal and ratio > 2,
         )

@@ -4,6 +4,7 @@ import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.patheffects import withStroke
 from p2_tables import PUBLISHED as OF_TABLES_4_AND_5
 from scipy import special, stats
 from tuning_variants import (
@@ -409,21 +410,29 @@ def show_quantile_by_share(income, marginal, both):
         linewidth=1,
         label="confidential file, marginal weights mixed with equal ones",
     )
+    markers = {"order 3": "P", "order 4": "X"}
     texts = {name: name for name in both.index}
     texts |= {P: "Pairwise, c = 0.7, 1, 1.5", M: "Marginal, c = 1, 1.5"}
-    texts |= dict.fromkeys(("Pairwise, c = 0.7", PC, MC), "")
+    texts |= dict.fromkeys(("Pairwise, c = 0.7", PC, MC, *markers), "")
     places = {
         P: (8, -14, "left"),
         "Pairwise, c = 1.3, g = -0.05": (7, -10, "left"),
         "Pairwise, g = -0.1": (-7, 3, "right"),
-        "Pairwise, g = 0.4": (2, 8, "left"),
-        "order 3": (0, -15, "center"),
-        "order 4": (7, -4, "left"),
+        "Pairwise, g = 0.4": (7, 5, "left"),
         M: (7, -25, "left"),
     }
     for name, row in both.iterrows():
         x, y = 100 * row["ordinary share"], row["90% quantile"] / 1000
-        ax.plot(x, y, "o", color=colour_of(name), markeredgecolor="black", markersize=7)
+        ax.plot(
+            x,
+            y,
+            markers.get(name, "o"),
+            color=colour_of(name),
+            label=name if name in markers else None,
+            markeredgecolor="black",
+            markersize=7,
+            zorder=3,
+        )
         usual = (7, -3, "left") if x > 95 else (6, -10, "left")
         *offset, side = places.get(name, usual)
         ax.annotate(
@@ -433,6 +442,8 @@ def show_quantile_by_share(income, marginal, both):
             ha=side,
             textcoords="offset points",
             fontsize=8,
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            zorder=2.5,
         )
     ax.set(
         xlabel="Ordinary share of the weights (%)",

@@ -453,8 +453,8 @@ def claim_on_dispersions(intended, printed, n_databases):
     """Dispersions of 5 and 20 lead to the published bound, and 5 and 5 do not."""
     return {
         "P3-Set06": (
-            f"R = {n_databases}, n = 1,000; median of LW with dispersions 5 and 20 "
-            f"{intended:.1f}, with 5 and 5 {printed:.1f}",
+            f"R = {n_databases}, n = 1,000; median of LW with dispersions 5 and 20: "
+            f"{intended:.1f}; with 5 and 5: {printed:.1f}",
             abs(intended - 6) < abs(printed - 6) - 0.25,
         )
     }

@@ -113,7 +113,7 @@ def predictive_check(file, released):
         for model, z in released.items():
             values = f(z, file)
             low, high = np.quantile(values, [0.025, 0.975])
-            rows[feature][model] = f"{values.mean():.2f} ({low:.2f} to {high:.2f})"
+            rows[feature][model] = f"{values.mean():z.2f} ({low:z.2f} to {high:z.2f})"
     return pd.DataFrame(rows).T
 
 

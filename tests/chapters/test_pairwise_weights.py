@@ -295,7 +295,7 @@ def test_figures(risks):
     claims = chapter.claims_of_figures(risks, [up])
     assert all(verdicts(claims).values())
     assert claims["P2-Fig08"][0] == (
-        "5 records up by more than .25; 55% lower than under Unweighted; 1 above .5"
+        "5 records up by more than 0.25; 55% lower than under Unweighted; 1 above 0.5"
     )
     for record, value in ((0, 0.2), (4, 0.46), (10, 0.35)):
         other = up | {"Marginal": up["Marginal"].copy()}
@@ -475,7 +475,7 @@ def test_triples_must_improve_little_and_take_longer():
         return claim
 
     assert holds(9) == (
-        "rises by more than .1 fall by 20.0, then 1.0; time 3.0 times that of pairs",
+        "rises by more than 0.1 fall by 20.0, then 1.0; time 3.0 times that of pairs",
         True,
     )
     assert not holds(0)[1]
