@@ -401,14 +401,14 @@ def show_plane(plane, points, error):
 
 def show_quantile_by_share(income, marginal, both):
     """90% quantiles by the ordinary share, and those of the weighted data."""
-    ax = plt.subplots(figsize=(6.6, 4.4), layout="constrained")[1]
+    ax = plt.subplots(figsize=(6, 4.6), layout="constrained")[1]
     mixing = np.linspace(0, 1, 60)
     ax.plot(
         100 * mixing,
         np.array([mixed_quantile(income, marginal, lam) for lam in mixing]) / 1000,
         color="black",
         linewidth=1,
-        label="confidential file, marginal weights mixed with equal ones",
+        label="weighted confidential file",
     )
     markers = {"order 3": "P", "order 4": "X"}
     texts = {name: name for name in both.index}
@@ -441,17 +441,17 @@ def show_quantile_by_share(income, marginal, both):
             xytext=offset,
             ha=side,
             textcoords="offset points",
-            fontsize=8,
-            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            fontsize=9,
+            path_effects=[withStroke(linewidth=4, foreground="white")],
             zorder=2.5,
         )
     ax.set(
         xlabel="Ordinary share of the weights (%)",
         ylabel="90% quantile (1,000 dollars)",
-        xlim=(-5, 124),
+        xlim=(-5, 130),
         xticks=range(0, 101, 20),
     )
-    ax.legend(loc="upper left", fontsize=8)
+    ax.legend(loc="lower right", fontsize=9)
 
 
 def mixed_quantile(income, marginal, share):
