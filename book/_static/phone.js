@@ -37,18 +37,22 @@ document.addEventListener("DOMContentLoaded", () => {
         if (table.scrollWidth > table.clientWidth) table.style.fontSize = size;
   });
   for (const table of document.querySelectorAll("article table.dataframe")) fit.observe(table);
-  // So is a formula, down to seven tenths; a wider one scrolls.
+  // So is a formula, down to about seven tenths; a wider one scrolls.
   const fitFormulas = new ResizeObserver((changes) => {
     for (const { target: block } of changes)
       for (const formula of block.querySelectorAll("mjx-container")) {
         formula.dataset.size ??= formula.style.fontSize; // as set by MathJax
         formula.style.fontSize = formula.dataset.size;
         const own = formula.hasAttribute("display");
-        const width = own ? formula.scrollWidth : formula.getBoundingClientRect().width;
-        const room = own ? formula.clientWidth : block.clientWidth - 6; // and its mark
-        if (width <= room || width * 0.7 > room) continue;
-        const size = parseFloat(getComputedStyle(formula).fontSize);
-        formula.style.setProperty("font-size", `${((size * room) / width).toFixed(1)}px`, "important");
+        const sizeNow = () => parseFloat(getComputedStyle(formula).fontSize);
+        const least = 0.68 * sizeNow();
+        for (let pass = 0; pass < 3; pass++) { // spaces beside a formula do not shrink with it
+          const width = own ? formula.scrollWidth : formula.getBoundingClientRect().width;
+          const room = own ? formula.clientWidth : block.clientWidth - 6; // and its mark
+          const size = Math.floor((10 * sizeNow() * room) / width) / 10;
+          if (width <= room || size < least) break;
+          formula.style.setProperty("font-size", `${size}px`, "important");
+        }
       }
   });
   window.addEventListener("load", async () => {

@@ -389,7 +389,9 @@ def test_search_puts_a_chapter_before_the_glossary(browser, query, chapters):
     page.close()
 
 
-@pytest.mark.parametrize("chapter", ["theory/contraction", "p3/re-weighting"])
+@pytest.mark.parametrize(
+    "chapter", ["theory/contraction", "p3/re-weighting", "p1/mixture-synthesizer"]
+)
 def test_a_formula_a_little_too_wide_for_a_phone_is_set_smaller(browser, chapter):
     page = browser.new_page()
     page.set_viewport_size({"width": 390, "height": 900})
